@@ -72,3 +72,11 @@ func validID(name, id string, required bool) error {
 	}
 	return nil
 }
+
+// validText bounds a short text that is kept beside an identifier. Its bytes are cleaned rather than refused.
+func validText(name, s string) error {
+	if len(s) > MaxIDBytes {
+		return fmt.Errorf("%w: %s is %d bytes long, at most %d are allowed", ErrInvalid, name, len(s), MaxIDBytes)
+	}
+	return nil
+}

@@ -25,7 +25,7 @@ type Store interface {
 // Loader reads the state that a turn needs.
 type Loader interface {
 	// Load returns the session's snapshot, taken in one consistent view. It returns nil when the session still carries
-	// the stamp have, at the cost of one query. A session without state has an empty snapshot with the zero stamp; a
+	// the stamp have, at the cost of one query; a zero have always returns a snapshot. A session without state has an empty snapshot with the zero stamp; a
 	// deleted one has an empty snapshot with a non-zero stamp until its tombstone is swept.
 	Load(ctx context.Context, key SessionKey, have Stamp) (*Snapshot, error)
 }
@@ -34,11 +34,14 @@ type Loader interface {
 type Committer interface {
 	// Commit stores an observation and the messages it covers, and moves the stream's cursor from From to To.
 	// It returns the observation as stored, with Seq set. [ErrConflict] when the session's epoch or the stream's cursor
-	// is not the named one: of any number of concurrent commits from one cursor exactly one succeeds.
+	// is not the named one, or the session already holds the note's id or the stream a message's id: of any number of
+	// concurrent commits from one cursor exactly one succeeds. A commit with a tombstone's epoch revives the session.
 	Commit(ctx context.Context, key SessionKey, c Commit) (Observation, error)
 
 	// Condense stores a reflection and takes exactly its sources out of the active set, into the archive unless Discard
-	// is set. [ErrConflict] when the epoch differs or a source is not active any more.
+	// is set. [ErrConflict] when the epoch differs, a source is not active any more, or the session already holds the
+	// reflection's id. [ErrInvalid] when the sources are of several kinds or streams, or the generation is not theirs
+	// plus one.
 	Condense(ctx context.Context, key SessionKey, c Condense) (Reflection, error)
 
 	// RebaseCursor sets the index of a stream's cursor to 0 after a compaction replaced the messages up to it by one
@@ -63,7 +66,7 @@ type Lister interface {
 type SessionQuery struct {
 	App      string // required
 	User     string // optional
-	Contains string // optional: part of the user's or the session's id, case-insensitive
+	Contains string // optional: part of the user's or the session's id, ASCII letters in either case
 	Offset   int
 	Limit    int // default [DefaultListItems], at most [MaxListItems]
 }
@@ -95,7 +98,7 @@ type MessageQuery struct {
 
 // NoteQuery selects a page of a session's notes.
 type NoteQuery struct {
-	IDs      []string // only these; nil for all
+	IDs      []string // only these, at most [MaxListItems]; nil for all
 	AfterSeq int64    // only notes stored after this one
 	Limit    int      // default [DefaultListItems], at most [MaxListItems]
 }
@@ -111,8 +114,8 @@ type StoredNote struct {
 
 // Deleter removes memory. Deleting what is not there returns nil.
 type Deleter interface {
-	// DeleteObservationsBySession removes a session's observations, active and archived. Other sessions, reflections
-	// and the cursor stay: what was observed and deleted is forgotten, not observed again.
+	// DeleteObservationsBySession removes a session's observations, active and archived. Other sessions, reflections,
+	// archived messages and the cursor stay: what was observed and deleted is forgotten, not observed again.
 	DeleteObservationsBySession(ctx context.Context, key SessionKey) error
 
 	// DeleteReflectionsBySession does the same for reflections.
@@ -128,8 +131,8 @@ type Deleter interface {
 	// DeleteApp does the same for a whole app.
 	DeleteApp(ctx context.Context, app string) error
 
-	// Sweep deletes sessions without a write for longer than idle (0 keeps them all), and removes tombstones older than
-	// an hour. It works in bounded batches and returns the number of sessions it deleted.
+	// Sweep deletes sessions without a write for longer than idle (0 keeps them all) as DeleteSession does, and removes
+	// tombstones older than [TombstoneTTL]. It works in bounded batches and returns the number of sessions it deleted.
 	Sweep(ctx context.Context, idle time.Duration) (int, error)
 }
 
@@ -137,7 +140,7 @@ type Deleter interface {
 // correctness never depends on it, [Committer] sees to that.
 type Leaser interface {
 	// Lease takes or renews the session's lease for owner, for ttl by the store's own clock. It reports whether owner
-	// holds it now.
+	// holds it now. [ErrInvalid] unless owner is a valid identifier and ttl is positive.
 	Lease(ctx context.Context, key SessionKey, owner string, ttl time.Duration) (bool, error)
 
 	// Release gives up a lease that owner holds; otherwise it does nothing.

@@ -13,7 +13,9 @@ const (
 	MaxCommitMessages = 10_000   // messages beside one observation
 	MaxListItems      = 1_000    // items of one page
 	DefaultListItems  = 100      // items of one page when the caller names no limit
+	MaxSources        = 10_000   // notes that one reflection condenses
 	TimePrecision     = time.Microsecond
+	TombstoneTTL      = time.Hour // how long a deleted session's tombstone is kept from Sweep
 )
 
 // Message is one genai.Content of a conversation with its identity. Stores keep the messages that an observation
@@ -128,12 +130,19 @@ func (c Commit) Validate() error {
 		errs = append(errs, fmt.Errorf("%w: the commit's To cursor is empty", ErrInvalid))
 	}
 	if len(c.Messages) > MaxCommitMessages {
-		errs = append(errs, fmt.Errorf("%w: %d messages in one commit, at most %d are allowed", ErrTooLarge, len(c.Messages), MaxCommitMessages))
+		return errors.Join(append(errs, fmt.Errorf("%w: %d messages in one commit, at most %d are allowed", ErrTooLarge, len(c.Messages), MaxCommitMessages))...)
 	}
-	for _, m := range c.Messages {
-		errs = append(errs, validID("message id", m.ID, true))
+	errs = append(errs, validID("cursor's message id", c.To.MessageID, false), validText("cursor's fingerprint", c.To.Fingerprint))
+	ids := make(map[string]bool, len(c.Messages))
+	for i, m := range c.Messages {
+		if ids[m.ID] {
+			errs = append(errs, fmt.Errorf("%w: message %d has the id of an earlier one", ErrInvalid, i))
+		}
+		ids[m.ID] = true
+		errs = append(errs, validID("message id", m.ID, true), validText("message's invocation id", m.InvocationID),
+			validText("message's author", m.Author), validText("message's role", m.Role))
 		if n := len(m.Text) + len(m.Content); n > MaxMessageBytes {
-			errs = append(errs, fmt.Errorf("%w: message %s is %d bytes, at most %d are allowed", ErrTooLarge, m.ID, n, MaxMessageBytes))
+			errs = append(errs, fmt.Errorf("%w: message %d is %d bytes, at most %d are allowed", ErrTooLarge, i, n, MaxMessageBytes))
 		}
 	}
 	return errors.Join(errs...)
@@ -152,6 +161,17 @@ func (c Condense) Validate() error {
 	if len(c.Reflection.Sources) == 0 {
 		errs = append(errs, fmt.Errorf("%w: the reflection names no sources", ErrInvalid))
 	}
+	if n := len(c.Reflection.Sources); n > MaxSources {
+		return fmt.Errorf("%w: the reflection names %d sources, at most %d are allowed", ErrTooLarge, n, MaxSources)
+	}
+	ids := make(map[string]bool, len(c.Reflection.Sources))
+	for i, id := range c.Reflection.Sources {
+		if ids[id] {
+			errs = append(errs, fmt.Errorf("%w: source %d is named twice", ErrInvalid, i))
+		}
+		ids[id] = true
+		errs = append(errs, validID("source", id, true))
+	}
 	if c.Reflection.Generation < 1 {
 		errs = append(errs, fmt.Errorf("%w: the reflection's generation is %d, the first is 1", ErrInvalid, c.Reflection.Generation))
 	}
@@ -159,7 +179,8 @@ func (c Condense) Validate() error {
 }
 
 func validateNote(n Note) error {
-	errs := []error{validID("note id", n.ID, true), n.Stream.Validate()}
+	errs := []error{validID("note id", n.ID, true), n.Stream.Validate(), validText("note's writer", n.Writer),
+		validText("range's first id", n.Range.StartID), validText("range's last id", n.Range.EndID)}
 	if n.Text == "" {
 		errs = append(errs, fmt.Errorf("%w: the note is empty", ErrInvalid))
 	}
