@@ -1,8 +1,6 @@
 package backends
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -48,28 +46,4 @@ func (n Note) clean() Note {
 func (c Cursor) clean() Cursor {
 	c.Time, c.Fingerprint = CleanTime(c.Time), CleanText(c.Fingerprint)
 	return c
-}
-
-// PageLimit is the number of items a store returns for a limit that a caller named: [DefaultListItems] for 0,
-// [ErrInvalid] for less, [ErrTooLarge] for more than [MaxListItems].
-func PageLimit(limit int) (int, error) {
-	switch {
-	case limit < 0:
-		return 0, fmt.Errorf("%w: the limit is %d", ErrInvalid, limit)
-	case limit > MaxListItems:
-		return 0, fmt.Errorf("%w: the limit is %d, at most %d items are returned at once", ErrTooLarge, limit, MaxListItems)
-	case limit == 0:
-		return DefaultListItems, nil
-	}
-	return limit, nil
-}
-
-// Validate reports every fault of a query for sessions. The error wraps [ErrInvalid] or [ErrTooLarge].
-func (q SessionQuery) Validate() error {
-	errs := []error{validID("app", q.App, true), validID("user", q.User, false), validID("contains", q.Contains, false)}
-	if q.Offset < 0 {
-		errs = append(errs, fmt.Errorf("%w: the offset is %d", ErrInvalid, q.Offset))
-	}
-	_, err := PageLimit(q.Limit)
-	return errors.Join(append(errs, err)...)
 }

@@ -59,6 +59,10 @@ func (s Stream) VisibleFrom(view Stream) bool {
 		strings.HasPrefix(view.Branch, s.Branch+".")
 }
 
+// ValidateID reports whether an identifier is empty, longer than [MaxIDBytes], not UTF-8 or holding a NUL byte. The
+// error wraps [ErrInvalid] and names the identifier, not its value.
+func ValidateID(name, id string) error { return validID(name, id, true) }
+
 func validID(name, id string, required bool) error {
 	switch {
 	case id == "" && required:
