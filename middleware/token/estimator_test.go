@@ -55,7 +55,7 @@ func TestEstimatorFindsWideRunesAtEveryOffset(t *testing.T) {
 	t.Parallel()
 	t.Run("BUD-5 a wide rune is found wherever it stands among ASCII", func(t *testing.T) {
 		t.Parallel()
-		const n = 40
+		const n = 42 // with the wide rune 11 tokens exactly, so that one miscounted byte shows
 		for i := range n {
 			text := strings.Repeat("a", i) + "你" + strings.Repeat("b", n-i)
 			if got, want := (token.Estimator{}).Count(text), (n+2+3)/4; got != want {
