@@ -10,6 +10,9 @@ var (
 	// ErrInvalid means that an argument breaks a documented rule, such as an empty session key. Nothing was written.
 	ErrInvalid = errors.New("adkmemory: invalid argument")
 
+	// ErrNotFound means that what was asked for by its key does not exist.
+	ErrNotFound = errors.New("adkmemory: not found")
+
 	// ErrClosed means that the store was closed.
 	ErrClosed = errors.New("adkmemory: store is closed")
 

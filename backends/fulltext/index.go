@@ -111,9 +111,9 @@ func split(term string, ps []Posting) []Block {
 	return append(out, Block{Term: term, Key: OpenBlock, Data: pack(ps)})
 }
 
-// Remove takes documents out of the index. It looks only at the given terms if there are any (they must be all terms
-// of these documents), and at the whole area otherwise.
-func Remove(ctx context.Context, b Blocks, docs []uint32, terms []string) error {
+// Remove takes documents out of the index; of a run it takes all or the last ones. Given the documents as they were
+// added it looks at their terms only, and at the whole area when as is nil.
+func Remove(ctx context.Context, b Blocks, docs []uint32, as []Document) error {
 	if len(docs) == 0 {
 		return nil
 	}
@@ -145,10 +145,10 @@ func Remove(ctx context.Context, b Blocks, docs []uint32, terms []string) error 
 		}
 		return nil
 	}
-	if len(terms) == 0 {
+	if as == nil {
 		err = b.ReadAll(ctx, visit)
 	} else {
-		err = visitTerms(ctx, b, append(slices.Clone(terms), runStarts), visit)
+		err = visitTerms(ctx, b, as, visit)
 	}
 	if err != nil {
 		return err
@@ -163,10 +163,15 @@ func Remove(ctx context.Context, b Blocks, docs []uint32, terms []string) error 
 	for _, l := range lengths {
 		s.Length -= int64(l)
 	}
+	s.Tail = "" // what is added next has no neighbour before it
 	return b.SetStats(ctx, s)
 }
 
-func visitTerms(ctx context.Context, b Blocks, terms []string, visit func(Block) error) error {
+func visitTerms(ctx context.Context, b Blocks, docs []Document, visit func(Block) error) error {
+	terms := []string{runStarts}
+	for _, d := range docs {
+		terms = append(append(append(terms, groupPrefix+d.Group), d.Terms...), d.Extra...)
+	}
 	slices.Sort(terms)
 	blocks, err := b.Read(ctx, slices.Compact(terms), false)
 	if err != nil {

@@ -54,7 +54,7 @@ func Search(ctx context.Context, bl Blocks, q Query) ([]Result, error) {
 	if q.Group != "" && len(lists[groupPrefix+q.Group]) == 0 {
 		return nil, nil
 	}
-	sc := newScorer(stats, lists[runStarts])
+	sc := newScorer(stats, lists)
 	for _, t := range q.Terms {
 		sc.add(lists[t])
 	}
@@ -83,7 +83,9 @@ func join(blocks []Block) (map[string][]Posting, error) {
 				return nil, err
 			}
 		}
-		lists[blocks[start].Term] = ps
+		if len(ps) > 0 {
+			lists[blocks[start].Term] = ps
+		}
 		start = end
 	}
 	return lists, nil
@@ -98,13 +100,16 @@ type scorer struct {
 	term   []float32 // scratch of one term
 }
 
-func newScorer(stats Stats, starts []Posting) *scorer {
+func newScorer(stats Stats, lists map[string][]Posting) *scorer {
 	n := int(stats.Next)
+	for _, ps := range lists { // where statistics and blocks are not one snapshot, these may be newer
+		n = max(n, int(ps[len(ps)-1].Doc)+1)
+	}
 	s := &scorer{
 		stats: stats, avg: max(1, float64(stats.Length)/float64(stats.Docs)),
 		starts: make([]bool, n), total: make([]float32, n), term: make([]float32, n),
 	}
-	for _, p := range starts {
+	for _, p := range lists[runStarts] {
 		s.starts[p.Doc] = true
 	}
 	return s
