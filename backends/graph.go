@@ -38,6 +38,12 @@ type GraphStore interface {
 	TriplesOf(ctx context.Context, app, user string, sources []Ref) ([]Triple, error)
 }
 
+// Same reports whether two triples say the same and were drawn from one document.
+func (t Triple) Same(u Triple) bool {
+	return t.Source == u.Source && Entity(t.Subject) == Entity(u.Subject) &&
+		Entity(t.Predicate) == Entity(u.Predicate) && Entity(t.Object) == Entity(u.Object)
+}
+
 // Entity is the form in which things are compared: lower case, white space collapsed.
 func Entity(name string) string {
 	return strings.Join(strings.Fields(strings.ToLower(CleanText(name))), " ")

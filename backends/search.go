@@ -1,6 +1,7 @@
 package backends
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,6 +120,11 @@ func (r Ref) Validate() error {
 		validID("session", r.Session, r.Kind.OfSession()))
 }
 
+// Compare orders references by kind, session and id.
+func (r Ref) Compare(o Ref) int {
+	return cmp.Or(cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Session, o.Session), cmp.Compare(r.ID, o.ID))
+}
+
 // OfSession reports whether documents of this kind belong to a session; the others belong to the user.
 func (k Kind) OfSession() bool {
 	return k == KindMessage || k == KindObservation || k == KindReflection
@@ -138,4 +144,16 @@ type Appender interface {
 	// AppendMessages adds messages to a stream's archive, without those whose ids it already holds, and returns how many
 	// were new. It moves no cursor: a later commit that covers such a message takes it over.
 	AppendMessages(ctx context.Context, key SessionKey, stream Stream, messages []Message) (int, error)
+}
+
+// CleanMessages returns a deep copy of messages as every store keeps them, or every fault of them. The error wraps
+// [ErrInvalid] or [ErrTooLarge].
+func CleanMessages(stream Stream, messages []Message) ([]Message, error) {
+	// A commit's rules for messages are the rules for messages.
+	c := Commit{To: Cursor{MessageID: "-"}, Messages: messages}
+	c.Observation.Note = Note{ID: "-", Text: "-", Stream: stream}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return c.Clean().Messages, nil
 }

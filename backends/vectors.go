@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // MaxDimensions bounds a vector. A store refuses longer ones with [ErrTooLarge].
@@ -57,6 +58,26 @@ func (q VectorQuery) Normalize() (VectorQuery, error) {
 		errs = append(errs, k.validate())
 	}
 	return q, errors.Join(errs...)
+}
+
+// Admits reports whether a document passes the query's session and kinds.
+func (q VectorQuery) Admits(r Ref) bool {
+	return (q.Session == "" || q.Session == r.Session) && (len(q.Kinds) == 0 || slices.Contains(q.Kinds, r.Kind))
+}
+
+// Cosine is the cosine similarity of two vectors of one length; 0 when one of them is zero.
+func Cosine(a, b []float32) float64 {
+	var dot, aa, bb float32
+	for i, x := range a {
+		y := b[i]
+		dot += x * y
+		aa += x * x
+		bb += y * y
+	}
+	if aa == 0 || bb == 0 {
+		return 0
+	}
+	return float64(dot) / math.Sqrt(float64(aa)*float64(bb))
 }
 
 // ValidateVectors reports what no [VectorStore] would take. The error wraps [ErrInvalid] or [ErrTooLarge].

@@ -1,6 +1,12 @@
 package fulltext
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/adkmemory/adkmemory/backends"
+)
 
 // Document is one text to index.
 type Document struct {
@@ -36,4 +42,38 @@ func (d Document) postings(doc uint32) map[string]Posting {
 		}
 	}
 	return out
+}
+
+// MessageDocument is what a store indexes of a message of a session.
+func MessageDocument(session string, stream backends.Stream, m backends.Message) Document {
+	d := NewDocument(m.Text, m.Author, m.Time)
+	d.Group, d.Run = session, session+"\x01"+stream.Branch+"\x01"+stream.Scope
+	return d
+}
+
+// NoteDocument is what a store indexes of a note of a session.
+func NoteDocument(session string, n backends.Note) Document {
+	return Document{Terms: Analyze(n.Text), Group: session}
+}
+
+// EntryDocument is what a store indexes of an entry.
+func EntryDocument(e backends.Entry) Document { return Document{Terms: Analyze(e.SearchText())} }
+
+// QueryFor is the query that a store asks of each kind's area. Category and tags are applied to what it finds, so it
+// finds as many as there may be.
+func QueryFor(q backends.SearchQuery) Query {
+	limit := q.Limit
+	if q.Category != "" || len(q.Tags) > 0 {
+		limit = backends.MaxListItems
+	}
+	return Query{Terms: AnalyzeQuery(q.Text), Group: q.Session, Limit: limit}
+}
+
+// Best orders what was found in several areas by score, then by kind, and cuts it to limit. Within a kind the order
+// stays.
+func Best(found []backends.Found, limit int) []backends.Found {
+	slices.SortStableFunc(found, func(a, b backends.Found) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Kind, b.Kind))
+	})
+	return found[:min(limit, len(found))]
 }

@@ -23,25 +23,31 @@ func (s *Store) Commit(ctx context.Context, key backends.SessionKey, c backends.
 	if !sameCursor(state.cursors[stream], c.From) || state.note(c.Observation.ID) != nil {
 		return backends.Observation{}, backends.ErrConflict
 	}
-	stored := make(map[string]bool)
-	for _, m := range state.messages {
+	stored := make(map[string]int)
+	for i, m := range state.messages {
 		if m.Stream == stream {
-			stored[m.ID] = true
+			stored[m.ID] = i
 		}
 	}
 	for _, m := range c.Messages {
-		if stored[m.ID] {
+		if i, known := stored[m.ID]; known && state.messages[i].ObservationID != "" {
 			return backends.Observation{}, backends.ErrConflict
 		}
 	}
 	// Nothing below fails: the write is all or nothing.
 	note := state.add(backends.StoredNote{Note: c.Observation.Note, Active: true})
+	var added []backends.Message
 	for _, m := range c.Messages {
-		state.messages = append(state.messages, backends.StoredMessage{
-			Message: m, Key: key, Seq: int64(len(state.messages) + 1), Stream: stream, ObservationID: note.ID,
-		})
+		if i, known := stored[m.ID]; known {
+			state.messages[i].ObservationID = note.ID // AppendMessages was here first
+			continue
+		}
+		state.addMessage(key, stream, m, note.ID)
+		added = append(added, m)
 	}
 	state.cursors[stream] = c.To
+	s.library(key.App, key.User).indexMessages(ctx, key.Session, stream, added)
+	s.library(key.App, key.User).indexNote(ctx, key.Session, note)
 	s.touch(key, state)
 	return backends.Observation{Note: note.Note}, nil
 }
@@ -82,6 +88,9 @@ func (s *Store) Condense(ctx context.Context, key backends.SessionKey, c backend
 			backends.ErrInvalid, c.Reflection.Generation, generation)
 	}
 	if c.Discard {
+		s.forget(key.App, key.User, func(r backends.Ref) bool {
+			return r.Session == key.Session && r.Kind != backends.KindMessage && slices.Contains(c.Reflection.Sources, r.ID)
+		})
 		state.notes = slices.DeleteFunc(state.notes, func(n backends.StoredNote) bool {
 			return slices.Contains(c.Reflection.Sources, n.ID)
 		})
@@ -94,6 +103,7 @@ func (s *Store) Condense(ctx context.Context, key backends.SessionKey, c backend
 	note := state.add(backends.StoredNote{
 		Note: c.Reflection.Note, Generation: c.Reflection.Generation, Sources: c.Reflection.Sources, Active: true,
 	})
+	s.library(key.App, key.User).indexNote(ctx, key.Session, note)
 	s.touch(key, state)
 	return reflection(note), nil
 }

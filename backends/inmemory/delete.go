@@ -24,7 +24,10 @@ func (s *Store) deleteNotes(ctx context.Context, key backends.SessionKey, drop f
 		return err
 	}
 	defer s.mu.Unlock()
-	if own := s.sessions[key]; own != nil && slices.ContainsFunc(own.notes, drop) {
+	if own := s.sessions[key]; own != nil && !own.deleted {
+		s.forget(key.App, key.User, func(r backends.Ref) bool {
+			return r.Session == key.Session && r.Kind != backends.KindMessage && drop(*own.note(r.ID))
+		})
 		own.notes = slices.DeleteFunc(own.notes, drop)
 		s.touch(key, own)
 	}
@@ -72,6 +75,11 @@ func (s *Store) buryAll(tombstone backends.SessionKey, match func(backends.Sessi
 	for key := range s.leases {
 		if match(key) {
 			delete(s.leases, key)
+		}
+	}
+	for t := range s.libraries {
+		if match(backends.SessionKey{App: t.app, User: t.user}) {
+			delete(s.libraries, t)
 		}
 	}
 }

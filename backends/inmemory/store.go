@@ -24,6 +24,8 @@ type Store struct {
 	// no caller can name.
 	sessions map[backends.SessionKey]*session
 	leases   map[backends.SessionKey]lease
+
+	libraries map[tenant]*library
 }
 
 var _ backends.Store = (*Store)(nil)
@@ -117,6 +119,7 @@ func (s *Store) bury(key backends.SessionKey) {
 		version = own.Version
 	}
 	delete(s.leases, key)
+	s.forget(key.App, key.User, func(r backends.Ref) bool { return r.Kind.OfSession() && r.Session == key.Session })
 	s.touch(key, &session{Stamp: backends.Stamp{Epoch: rand.Text(), Version: version}, deleted: true})
 }
 
