@@ -1,0 +1,77 @@
+package middleware
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"google.golang.org/adk/v2/model"
+
+	"github.com/adkmemory/adkmemory/backends"
+	"github.com/adkmemory/adkmemory/middleware/observer"
+	"github.com/adkmemory/adkmemory/middleware/reflector"
+	"github.com/adkmemory/adkmemory/middleware/token"
+)
+
+// Store is what the middleware asks of a backend; every [backends.Store] is one.
+type Store interface {
+	backends.Loader
+	backends.Committer
+	backends.Archive
+}
+
+// Models finds the model that Config.Provider and Config.Model name. A plain function does: see [ModelsFunc].
+type Models interface {
+	NewModel(ctx context.Context, provider, name string) (model.LLM, error)
+}
+
+// ModelsFunc is a function as [Models].
+type ModelsFunc func(ctx context.Context, provider, name string) (model.LLM, error)
+
+// NewModel implements [Models].
+func (f ModelsFunc) NewModel(ctx context.Context, provider, name string) (model.LLM, error) {
+	return f(ctx, provider, name)
+}
+
+// Compactor replaces the first messages of an ADK session by a summary. The messages are the session's events 0 to
+// upToIndex; the event at upToIndex must still be expectID. It may compact less than asked for, never more. It returns
+// how many events it replaced.
+type Compactor func(ctx context.Context, key backends.SessionKey, upToIndex int, expectID, summary string) (int, error)
+
+// Deps are the collaborators of a [Middleware]. Only Store is required; every other one has a default and can be
+// replaced alone. All of them must be safe for concurrent use.
+type Deps struct {
+	// Store keeps notes, cursors and the archive. Required when memory is enabled.
+	Store Store
+
+	// Model writes notes when the configuration names none. Default: the model of the call that triggered the note.
+	Model model.LLM
+
+	// Models resolves Config.Provider and Config.Model. Required when those are set.
+	Models Models
+
+	// Observer and Reflector replace the built-in ones, which ask the model; the extractive twins stay the fallback.
+	Observer  observer.Observer
+	Reflector reflector.Reflector
+
+	// Counter estimates tokens. Default [token.Estimator], about four characters a token.
+	Counter token.Counter
+
+	// Logger takes warnings and errors. Message and note text is never logged. Default slog.Default().
+	Logger *slog.Logger
+
+	// TracerProvider and MeterProvider default to OpenTelemetry's global ones.
+	TracerProvider trace.TracerProvider
+	MeterProvider  metric.MeterProvider
+
+	// WaitGroup, if set, counts the background from Start until it is drained.
+	WaitGroup *sync.WaitGroup
+
+	// Now and NewID are the sources of times and note ids. Defaults: time.Now and random UUIDs.
+	Now   func() time.Time
+	NewID func() string
+}
