@@ -91,7 +91,7 @@ type Archive interface {
 
 // MessageQuery selects a page of a session's archived messages.
 type MessageQuery struct {
-	ObservationID string // only the messages this observation covers, as long as the store has it; "" for all
+	ObservationID string // only the messages this observation covers; "" for all
 	AfterSeq      int64  // only messages stored after this one
 	Limit         int    // default [DefaultListItems], at most [MaxListItems]
 }

@@ -10,13 +10,6 @@ import (
 	"github.com/adkmemory/adkmemory/backends"
 )
 
-// A statement that inserts messages ends at whichever comes first: databases bound the parameters of a statement and
-// its size.
-const (
-	maxInsertRows  = 500
-	maxInsertBytes = 8 << 20
-)
-
 // counters are a session's sequences after a write took its numbers from them.
 type counters struct {
 	NoteSeq    int64
@@ -41,11 +34,14 @@ func (s *Store) Commit(ctx context.Context, key backends.SessionKey, c backends.
 		}
 		c.Observation.Seq = seqs.NoteSeq
 		row := newNoteRow(key, stream, c.Observation.Note)
-		row.FirstMessage, row.LastMessage = seqs.MessageSeq-int64(len(c.Messages))+1, seqs.MessageSeq
 		if err := tx.Create(row).Error; err != nil {
 			return err
 		}
-		return insertMessages(tx, key, row, c.Messages)
+		added, err := adopt(tx, key, stream, row.ID, c.Messages)
+		if err != nil {
+			return err
+		}
+		return insertMessages(tx, key, stream, seqs.MessageSeq, row.ID, added)
 	})
 	if err != nil {
 		return backends.Observation{}, err
@@ -89,51 +85,40 @@ func (s *Store) touch(tx *gorm.DB, key backends.SessionKey, epoch string, notes,
 
 // moveCursor moves a stream's cursor if it is where the commit started from, and returns the stream's number.
 func moveCursor(tx *gorm.DB, key backends.SessionKey, c backends.Commit) (int64, error) {
-	stream, to := c.Observation.Stream, c.To
-	row := streamRow{
-		Owner: ownerOf(key), Branch: stream.Branch, Scope: stream.Scope,
-		MessageID: to.MessageID, MessageTime: to.Time.UnixMicro(), Fingerprint: to.Fingerprint, Position: to.Index,
-	}
-	if !c.From.IsZero() {
-		res := tx.Raw(`UPDATE adkmemory_streams SET message_id = ?, message_time = ?, fingerprint = ?, position = ?
-			WHERE `+byOwner+` AND branch = ? AND scope = ? AND message_id = ? AND message_time = ? AND position = ?
-			RETURNING stream`,
-			append([]any{row.MessageID, row.MessageTime, row.Fingerprint, row.Position},
-				args(key, stream.Branch, stream.Scope, c.From.MessageID, c.From.Time.UnixMicro(), c.From.Index)...)...,
-		).Scan(&row.Stream)
-		if res.Error == nil && res.RowsAffected == 0 {
-			return 0, backends.ErrConflict
-		}
+	row := newStreamRow(key, c.Observation.Stream, c.To)
+	condition, with := atCursor(key, c.Observation.Stream, c.From)
+	res := tx.Raw(`UPDATE adkmemory_streams SET message_id = ?, message_time = ?, fingerprint = ?, position = ?
+		WHERE `+condition+` RETURNING stream`,
+		append([]any{row.MessageID, row.MessageTime, row.Fingerprint, row.Position}, with...)...).Scan(&row.Stream)
+	switch {
+	case res.Error != nil || res.RowsAffected == 1:
 		return row.Stream, res.Error
+	case !c.From.IsZero():
+		return 0, backends.ErrConflict
 	}
+	// A cursor that is there already makes this a duplicate, which is the conflict.
+	err := addStream(tx, key, row)
+	return row.Stream, err
+}
+
+// atCursor is the condition that a stream's cursor is the one that a caller started from.
+func atCursor(key backends.SessionKey, stream backends.Stream, from backends.Cursor) (string, []any) {
+	const ofStream = byOwner + " AND branch = ? AND scope = ?"
+	if from.IsZero() {
+		return ofStream + " AND message_id = ''", args(key, stream.Branch, stream.Scope)
+	}
+	return ofStream + " AND message_id = ? AND message_time = ? AND position = ?",
+		args(key, stream.Branch, stream.Scope, from.MessageID, from.Time.UnixMicro(), from.Index)
+}
+
+// addStream stores a stream under the next number of its session.
+func addStream(tx *gorm.DB, key backends.SessionKey, row *streamRow) error {
 	err := tx.Raw(`SELECT coalesce(max(stream), 0) + 1 FROM adkmemory_streams WHERE `+byOwner, args(key)...).
 		Scan(&row.Stream).Error
 	if err != nil {
-		return 0, err
+		return err
 	}
-	// A cursor that is there already makes this a duplicate, which is the conflict.
-	return row.Stream, tx.Create(&row).Error
-}
-
-// insertMessages stores what a note covers, in statements of bounded size.
-func insertMessages(tx *gorm.DB, key backends.SessionKey, note *noteRow, messages []backends.Message) error {
-	var batch []messageRow
-	bytes := 0
-	for i, m := range messages {
-		size := len(m.Text) + len(m.Content)
-		if len(batch) == maxInsertRows || len(batch) > 0 && bytes+size > maxInsertBytes {
-			if err := tx.Create(&batch).Error; err != nil {
-				return err
-			}
-			batch, bytes = batch[:0], 0
-		}
-		batch = append(batch, newMessageRow(key, note.FirstMessage+int64(i), note.Stream, note.ID, m))
-		bytes += size
-	}
-	if len(batch) == 0 {
-		return nil
-	}
-	return tx.Create(&batch).Error
+	return tx.Create(row).Error
 }
 
 // RebaseCursor implements [backends.Committer].
@@ -148,9 +133,8 @@ func (s *Store) RebaseCursor(
 		if _, err := s.touch(tx, key, epoch, 0, 0); err != nil {
 			return err
 		}
-		res := tx.Exec(`UPDATE adkmemory_streams SET position = 0
-			WHERE `+byOwner+` AND branch = ? AND scope = ? AND message_id = ? AND message_time = ? AND position = ?`,
-			args(key, stream.Branch, stream.Scope, from.MessageID, from.Time.UnixMicro(), from.Index)...)
+		condition, with := atCursor(key, stream, from)
+		res := tx.Exec("UPDATE adkmemory_streams SET position = 0 WHERE "+condition, with...)
 		if res.Error == nil && res.RowsAffected == 0 {
 			return backends.ErrConflict
 		}

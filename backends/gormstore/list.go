@@ -105,14 +105,7 @@ func (s *Store) ListMessages(ctx context.Context, key backends.SessionKey, q bac
 	query := db.Table("adkmemory_messages").Select("adkmemory_messages.*, branch, scope").Joins(withStream).Where(byOwner, args(key)...).
 		Where("seq > ?", q.AfterSeq).Order("seq").Limit(limit)
 	if q.ObservationID != "" {
-		var covered struct{ FirstMessage, LastMessage int64 }
-		err := db.Raw(`SELECT first_message, last_message FROM adkmemory_notes WHERE `+byOwner+` AND id = ?`,
-			args(key, q.ObservationID)...).Scan(&covered).Error
-		if err != nil {
-			return nil, s.fail(ctx, op, err)
-		}
-		// The id too: the session may have been deleted and written anew between the two queries.
-		query = query.Where("seq BETWEEN ? AND ? AND note_id = ?", covered.FirstMessage, covered.LastMessage, q.ObservationID)
+		query = query.Where("note_id = ?", q.ObservationID)
 	}
 	var rows []storedMessage
 	if err := query.Find(&rows).Error; err != nil {

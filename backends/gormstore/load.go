@@ -69,7 +69,9 @@ func fill(tx *gorm.DB, key backends.SessionKey, snap *backends.Snapshot) error {
 	streams := make(map[int64]backends.Stream, len(cursors))
 	for _, row := range cursors {
 		streams[row.Stream] = row.stream()
-		snap.Cursors[row.stream()] = row.cursor()
+		if cursor := row.cursor(); !cursor.IsZero() {
+			snap.Cursors[row.stream()] = cursor
+		}
 	}
 	var notes []noteRow
 	if err := tx.Where(byOwner+" AND active", args(key)...).Order("seq").Find(&notes).Error; err != nil {

@@ -41,6 +41,13 @@ type streamRow struct {
 
 func (streamRow) TableName() string { return "adkmemory_streams" }
 
+func newStreamRow(key backends.SessionKey, stream backends.Stream, c backends.Cursor) *streamRow {
+	return &streamRow{
+		Owner: ownerOf(key), Branch: stream.Branch, Scope: stream.Scope,
+		MessageID: c.MessageID, MessageTime: c.Time.UnixMicro(), Fingerprint: c.Fingerprint, Position: c.Index,
+	}
+}
+
 func (r streamRow) stream() backends.Stream {
 	return backends.Stream{Branch: r.Branch, Scope: r.Scope}
 }
@@ -70,8 +77,6 @@ type noteRow struct {
 	EndPosition   int64
 	EndID         string
 	EndTime       int64
-	FirstMessage  int64
-	LastMessage   int64
 }
 
 func (noteRow) TableName() string { return "adkmemory_notes" }

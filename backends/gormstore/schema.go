@@ -24,10 +24,10 @@ func schema(d dialect) []Migration {
 // A row of adkmemory_sessions with deleted_at > 0 is a tombstone. With an empty session_id it stands for all sessions of
 // a user that have no row of their own, with an empty user_id too for those of an app; no caller can name an empty id.
 // note_seq and message_seq count what the session has stored. Streams are numbered within their session, because branch
-// and scope together are too long for one more index; a row holds the stream's cursor.
+// and scope together are too long for one more index; a row holds the stream's cursor, with an empty message_id while
+// nothing was observed. A message's note_id is empty until a note covers it.
 //
-// A note of generation 0 is an observation, of a higher one a reflection. The messages of one commit have consecutive
-// numbers, so first_message and last_message find them without an index of their own.
+// A note of generation 0 is an observation, of a higher one a reflection.
 var initial = []string{
 	`CREATE TABLE adkmemory_sessions (
 		app {id} NOT NULL, user_id {id} NOT NULL, session_id {id} NOT NULL,
@@ -49,7 +49,6 @@ var initial = []string{
 		text TEXT NOT NULL, tokens BIGINT NOT NULL, writer TEXT NOT NULL, noted_at BIGINT NOT NULL,
 		start_position BIGINT NOT NULL, start_id TEXT NOT NULL, start_time BIGINT NOT NULL,
 		end_position BIGINT NOT NULL, end_id TEXT NOT NULL, end_time BIGINT NOT NULL,
-		first_message BIGINT NOT NULL, last_message BIGINT NOT NULL,
 		PRIMARY KEY (app, user_id, session_id, seq))`,
 	`CREATE UNIQUE INDEX adkmemory_notes_id ON adkmemory_notes (app, user_id, session_id, id)`,
 	`CREATE INDEX adkmemory_notes_active ON adkmemory_notes (app, user_id, session_id, seq) WHERE active`,
@@ -60,6 +59,7 @@ var initial = []string{
 		sent_at BIGINT NOT NULL, text TEXT NOT NULL, content {blob}, tokens BIGINT NOT NULL,
 		PRIMARY KEY (app, user_id, session_id, seq))`,
 	`CREATE UNIQUE INDEX adkmemory_messages_id ON adkmemory_messages (app, user_id, session_id, stream, id)`,
+	`CREATE INDEX adkmemory_messages_note ON adkmemory_messages (app, user_id, session_id, note_id, seq)`,
 	`CREATE TABLE adkmemory_leases (
 		app {id} NOT NULL, user_id {id} NOT NULL, session_id {id} NOT NULL,
 		owner TEXT NOT NULL, expires_at BIGINT NOT NULL,

@@ -90,12 +90,8 @@ func (s *Store) ListMessages(ctx context.Context, key backends.SessionKey, q bac
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	state := s.state(key)
-	if q.ObservationID != "" && state.note(q.ObservationID) == nil {
-		return nil, nil
-	}
 	var list []backends.StoredMessage
-	for _, m := range state.messages {
+	for _, m := range s.state(key).messages {
 		if m.Seq > q.AfterSeq && (q.ObservationID == "" || m.ObservationID == q.ObservationID) && len(list) < limit {
 			m.Content = slices.Clone(m.Content)
 			list = append(list, m)
