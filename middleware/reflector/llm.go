@@ -161,6 +161,9 @@ func (r Request) target(c token.Counter) int {
 	want := r.MaxTokens
 	if want <= 0 {
 		want = DefaultTokens
+		if len(r.Reflections) > 0 {
+			want = DefaultMetaTokens
+		}
 	}
 	return max(1, min(want, r.sourceTokens(c)-1))
 }

@@ -56,7 +56,7 @@ type mapper struct {
 	next     int     // the newest event not matched yet
 
 	passed    []answer // responses between next and the end, newest first
-	unpassed  int        // events from here on were looked at for responses; 0 means none yet
+	unpassed  int      // events from here on were looked at for responses; 0 means none yet
 	positions map[uint64][]int32
 	seed      maphash.Seed
 }
