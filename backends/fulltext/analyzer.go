@@ -9,18 +9,24 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxTermRunes bounds one term. Longer words (base64, hashes, URLs) are cut: their beginning still finds them.
-const maxTermRunes = 64
+const (
+	maxTermRunes  = 64      // longer words (base64, hashes, URLs) are cut: their beginning still finds them
+	maxQueryTerms = 64      // of a longer query the first half and the last half of these are asked
+	maxQueryBytes = 1 << 16 // of a longer query the beginning and the end are looked at
+)
 
 // Analyze returns the terms under which a text is found, in the order of the text, repetitions included: normalised
-// (NFKC, case folded, Latin letters without their accents), English stop words removed and English words stemmed. Text in scripts written without
-// spaces yields its characters and its pairs of neighbouring characters.
+// (NFKC, case folded, Latin letters without their accents), English stop words removed and English words stemmed. Text
+// in scripts written without spaces yields its characters and its pairs of neighbouring characters.
 func Analyze(text string) []string { return analyze(text, false) }
 
 // AnalyzeQuery returns the terms that a query looks for, without repetitions. Everything in a query is text: there is
 // no syntax. Of a run of characters without spaces it looks for the pairs and the Han characters; for a single
-// character as such.
+// character as such. A query too long is asked by its beginning and its end.
 func AnalyzeQuery(query string) []string {
+	if n := len(query); n > maxQueryBytes {
+		query = query[:maxQueryBytes/2] + " " + query[n-maxQueryBytes/2:]
+	}
 	terms := analyze(query, true)
 	seen := make(map[string]bool, len(terms))
 	unique := terms[:0]
@@ -29,6 +35,9 @@ func AnalyzeQuery(query string) []string {
 			seen[t] = true
 			unique = append(unique, t)
 		}
+	}
+	if n := len(unique); n > maxQueryTerms {
+		unique = append(unique[:maxQueryTerms/2], unique[n-maxQueryTerms/2:]...)
 	}
 	return unique
 }

@@ -8,7 +8,7 @@ import (
 
 // Stats are an area's statistics and its counter.
 type Stats struct {
-	Next   uint32 // number of the next document; numbers are never used again
+	Next   uint32 // number of the next document; a number is not used again while the area has documents
 	Docs   int64  // documents in the area
 	Length int64  // sum of their lengths, in terms
 	Tail   string // run of the last document added
@@ -32,7 +32,7 @@ type Blocks interface {
 	// the area against other writers.
 	Stats(ctx context.Context) (Stats, error)
 
-	// SetStats stores them.
+	// SetStats stores them, or removes them when the area has no documents.
 	SetStats(ctx context.Context, s Stats) error
 
 	// Read returns the blocks of the terms, in any order; only their open blocks if open is set.
@@ -111,7 +111,7 @@ func split(term string, ps []Posting) []Block {
 	return append(out, Block{Term: term, Key: OpenBlock, Data: pack(ps)})
 }
 
-// Remove takes documents out of the index; of a run it takes all or the last ones. Given the documents as they were
+// Remove takes documents out of the index; of a run it takes all. Given the documents as they were
 // added it looks at their terms only, and at the whole area when as is nil.
 func Remove(ctx context.Context, b Blocks, docs []uint32, as []Document) error {
 	if len(docs) == 0 {
@@ -128,6 +128,9 @@ func Remove(ctx context.Context, b Blocks, docs []uint32, as []Document) error {
 	lengths := make(map[uint32]uint32, len(docs))
 	var changed []Block
 	visit := func(block Block) error {
+		if block.Term == runStarts {
+			return nil // the gap still parts its neighbours
+		}
 		ps, err := unpack(nil, block.Data)
 		if err != nil {
 			return err
@@ -153,13 +156,21 @@ func Remove(ctx context.Context, b Blocks, docs []uint32, as []Document) error {
 	if err != nil {
 		return err
 	}
+	if s.Docs -= int64(len(gone)); s.Docs <= 0 {
+		starts, err := b.Read(ctx, []string{runStarts}, false)
+		if err != nil {
+			return err
+		}
+		for _, block := range starts {
+			changed = append(changed, Block{Term: runStarts, Key: block.Key})
+		}
+	}
 	slices.SortFunc(changed, func(x, y Block) int {
 		return cmp.Or(cmp.Compare(x.Term, y.Term), cmp.Compare(x.Key, y.Key))
 	})
 	if err := b.Write(ctx, changed); err != nil {
 		return err
 	}
-	s.Docs -= int64(len(gone))
 	for _, l := range lengths {
 		s.Length -= int64(l)
 	}
@@ -168,7 +179,7 @@ func Remove(ctx context.Context, b Blocks, docs []uint32, as []Document) error {
 }
 
 func visitTerms(ctx context.Context, b Blocks, docs []Document, visit func(Block) error) error {
-	terms := []string{runStarts}
+	var terms []string
 	for _, d := range docs {
 		terms = append(append(append(terms, groupPrefix+d.Group), d.Terms...), d.Extra...)
 	}

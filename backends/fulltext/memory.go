@@ -14,6 +14,9 @@ func (m *Memory) Stats(context.Context) (Stats, error) { return m.stats, nil }
 
 // SetStats implements [Blocks].
 func (m *Memory) SetStats(_ context.Context, s Stats) error {
+	if s.Docs <= 0 {
+		s = Stats{}
+	}
 	m.stats = s
 	return nil
 }
