@@ -45,12 +45,27 @@ func SessionKeyFromContext(ctx context.Context) (backends.SessionKey, bool) {
 	if b := boundKey(ctx); b != nil {
 		return b.key, true
 	}
-	if ic, ok := ctx.(agent.InvocationContext); ok {
-		if key := identityOf(sessionOf(ic)); key.Validate() == nil {
-			return key, true
-		}
+	if key := identityFrom(ctx); key.Validate() == nil {
+		return key, true
 	}
 	return backends.SessionKey{}, false
+}
+
+// identityFrom reads the ADK identity from the context of a model call, a callback or a tool. The latter two tell it, but
+// have no session: asking them for one logs a complaint. ADK panics where an invocation has no session at all.
+func identityFrom(ctx context.Context) (key backends.SessionKey) {
+	defer func() {
+		if recover() != nil {
+			key = backends.SessionKey{}
+		}
+	}()
+	switch ctx := ctx.(type) {
+	case agent.ReadonlyContext:
+		return backends.SessionKey{App: ctx.AppName(), User: ctx.UserID(), Session: ctx.SessionID()}
+	case agent.InvocationContext:
+		return identityOf(sessionOf(ctx))
+	}
+	return key
 }
 
 func boundKey(ctx context.Context) *binding {

@@ -17,6 +17,7 @@ import (
 	"github.com/adkmemory/adkmemory/backends"
 	"github.com/adkmemory/adkmemory/middleware/buffer"
 	"github.com/adkmemory/adkmemory/middleware/observer"
+	"github.com/adkmemory/adkmemory/middleware/rawobs"
 	"github.com/adkmemory/adkmemory/middleware/reflector"
 	"github.com/adkmemory/adkmemory/middleware/token"
 )
@@ -29,6 +30,8 @@ type Middleware struct {
 	deps Deps
 
 	sessions  *lru.Cache[backends.SessionKey, *sessionState]
+	runs      *lru.Cache[string, *run] // by invocation id
+	raw       *rawobs.Registry         // nil when off
 	buffer    *buffer.Buffer[backends.SessionKey, job]
 	breaker   *gobreaker.CircuitBreaker[observer.Note]
 	compactor atomic.Pointer[Compactor]
@@ -40,6 +43,9 @@ type Middleware struct {
 	extractObserver  observer.Observer
 	extractReflector reflector.Reflector
 }
+
+// maxRuns bounds the invocations that the plugin keeps track of. ADK ends each with AfterRun, so this is a safety net.
+const maxRuns = 10_000
 
 // New checks the configuration and returns a middleware that does nothing until an agent uses its model. Every fault is
 // reported at once, by field name; the error wraps [ErrInvalidConfig]. With memory disabled it needs no Deps.
@@ -58,6 +64,10 @@ func New(cfg Config, deps Deps) (*Middleware, error) {
 	if m.sessions, err = lru.New[backends.SessionKey, *sessionState](m.cfg.SessionCache); err != nil {
 		return nil, fmt.Errorf("adkmemory: session cache: %w", err)
 	}
+	if m.runs, err = lru.New[string, *run](maxRuns); err != nil {
+		return nil, fmt.Errorf("adkmemory: run cache: %w", err)
+	}
+	m.raw = m.newRaw()
 	if m.telemetry, err = newTelemetry(m); err != nil {
 		return nil, err
 	}

@@ -115,12 +115,12 @@ func stillCovers(included []string, snap *backends.Snapshot, view backends.Strea
 }
 
 // account counts what a turn could not show.
-func (m *Middleware) account(ctx context.Context, key backends.SessionKey, sel window.Selection, section prompt.Section) {
-	m.stats.rawLeftOut.Add(int64(sel.RawLeftOut))
-	m.stats.notesLeftOut.Add(int64(len(section.LeftOut)))
-	if sel.Forced > 0 {
-		m.stats.droppedHardLimit.Add(int64(sel.Forced))
-		m.deps.Logger.WarnContext(ctx, "adkmemory: un-observed messages were dropped from the prompt to stay within hardMessageTokenLimit",
-			"session", key.String(), "messages", sel.Forced)
+func (m *Middleware) account(ctx context.Context, key backends.SessionKey, d decision) {
+	m.stats.rawLeftOut.Add(int64(d.window.RawLeftOut + d.rawLeftOut))
+	m.stats.notesLeftOut.Add(int64(len(d.section.LeftOut)))
+	if d.window.Forced > 0 {
+		m.stats.droppedHardLimit.Add(int64(d.window.Forced))
+		m.deps.Logger.WarnContext(ctx, "adkmemory: un-observed messages were left out of the prompt to stay within hardMessageTokenLimit",
+			"session", key.String(), "messages", d.window.Forced)
 	}
 }

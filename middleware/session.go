@@ -3,6 +3,7 @@ package middleware
 import (
 	"sync"
 
+	"google.golang.org/adk/v2/model"
 	"google.golang.org/adk/v2/session"
 
 	"github.com/adkmemory/adkmemory/backends"
@@ -19,6 +20,7 @@ type sessionState struct {
 	seen    int                // events read
 	lastID  string             // of the last one
 	since   int                // tokens read since the last trigger
+	model   model.LLM          // of the newest call, unwrapped
 	streams map[backends.Stream]*streamState
 	views   map[window.View]*viewState
 
@@ -80,8 +82,8 @@ func (s *sessionState) pending() int {
 }
 
 // sync reads the events that came since the last call and takes over the snapshot's cursors. Its work is proportional
-// to what is new, unless events were removed or replaced: then it begins anew.
-func (s *sessionState) sync(events window.Events, snap *backends.Snapshot, tokens func(*session.Event) int) {
+// to what is new, unless events were removed or replaced: then it begins anew. It returns the first event it read.
+func (s *sessionState) sync(events window.Events, snap *backends.Snapshot, tokens func(*session.Event) int) int {
 	n := events.Len()
 	if s.seen > n || s.seen > 0 && eventID(events, s.seen-1) != s.lastID {
 		s.seen = 0
@@ -90,7 +92,8 @@ func (s *sessionState) sync(events window.Events, snap *backends.Snapshot, token
 	if s.seen == 0 {
 		s.locate(events, snap)
 	}
-	for i := s.seen; i < n; i++ {
+	read := s.seen
+	for i := read; i < n; i++ {
 		e := events.At(i)
 		if !window.IsMessage(e) {
 			continue
@@ -111,6 +114,7 @@ func (s *sessionState) sync(events window.Events, snap *backends.Snapshot, token
 			}
 		}
 	}
+	return read
 }
 
 // locate finds the cursors among the events before anything of them was read.

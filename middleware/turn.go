@@ -33,47 +33,55 @@ const (
 
 // prepare puts memory into a request. It never fails: without a session key, and after any fault, which is logged and
 // counted, the request goes out as it came.
-func (m *Middleware) prepare(ctx context.Context, req *model.LLMRequest, llm model.LLM) (t turn) {
-	t = turn{m: m, request: req}
+func (m *Middleware) prepare(ctx context.Context, req *model.LLMRequest, llm model.LLM) turn {
+	t := turn{m: m, request: req}
 	if req == nil || skipsMemory(ctx) {
 		return t
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			m.fault(ctx, &m.stats.panics, "memory panicked; the request goes out without it", fmt.Errorf("%v", r), "stack", string(debug.Stack()))
-			t.request = req
+	m.safely(ctx, func() {
+		if done, ok := m.prepared(ctx, req); ok {
+			t = done
+		} else if c, ok := m.resolve(ctx); ok {
+			t = m.prepareFor(ctx, c, req, llm)
 		}
-	}()
-	c, ok := m.resolve(ctx)
-	if !ok {
-		return t
-	}
-	return m.prepareFor(ctx, c, req, llm)
+	})
+	return t
 }
 
-// prepareFor is prepare for a caller that is known.
+// safely runs what must never break a turn: a panic is logged and counted.
+func (m *Middleware) safely(ctx context.Context, f func()) {
+	defer func() {
+		if r := recover(); r != nil {
+			m.fault(ctx, &m.stats.panics, "memory panicked; the turn goes on without it", fmt.Errorf("%v", r), "stack", string(debug.Stack()))
+		}
+	}()
+	f()
+}
+
+// prepareFor is prepare for a caller that is known. llm is nil when the caller does not know it.
 func (m *Middleware) prepareFor(ctx context.Context, c caller, req *model.LLMRequest, llm model.LLM) turn {
 	t := turn{m: m, request: req, model: req.Model}
 	s := m.session(c.key)
 	snap, err := m.load(ctx, c.key, s)
 	if err != nil {
-		m.fault(ctx, &m.stats.loadFailures, "memory could not be read; the turn goes on with the raw history", err, "session", c.key.String())
+		m.loadFault(ctx, c.key, err)
 		return t
 	}
-	var out parts
-	if c.readOnly {
-		out = parts{contents: req.Contents, section: m.readSection(s, snap, c)}
-	} else {
-		out = m.compose(ctx, c, s, snap, req, llm)
+	if llm != nil {
+		s.mu.Lock()
+		s.model = unwrap(llm)
+		s.mu.Unlock()
 	}
-	t.request = m.assemble(req, out)
+	if c.readOnly {
+		t.request = m.assemble(req, req.Contents, m.readSection(s, snap, c).Text)
+	} else {
+		t.request = m.compose(ctx, c, s, snap, req)
+	}
 	return t
 }
 
-// parts is what a request is assembled from.
-type parts struct {
-	contents []*genai.Content
-	section  prompt.Section
+func (m *Middleware) loadFault(ctx context.Context, key backends.SessionKey, err error) {
+	m.fault(ctx, &m.stats.loadFailures, "memory could not be read; the turn goes on with the raw history", err, "session", key.String())
 }
 
 // load returns the session's snapshot, the cached one when the store says that nothing changed.
@@ -102,71 +110,89 @@ func (m *Middleware) load(ctx context.Context, key backends.SessionKey, s *sessi
 
 // compose triggers the background where due, trims the contents and builds the memory section. When un-observed messages
 // would pass the hard limit it waits, for at most MaxWait, until the background has caught up.
-func (m *Middleware) compose(ctx context.Context, c caller, s *sessionState, snap *backends.Snapshot, req *model.LLMRequest, llm model.LLM) parts {
-	v := window.View{Agent: c.agent, Stream: c.stream}
-	var events window.Events
-	var sources window.Sources
+func (m *Middleware) compose(ctx context.Context, c caller, s *sessionState, snap *backends.Snapshot, req *model.LLMRequest) *model.LLMRequest {
+	call := call{caller: c, view: viewOf(c), request: req}
 	if c.events != nil {
-		events = c.events
-		sources = window.Map(req.Contents, events, v)
+		call.events = c.events
+		call.sources = window.Map(req.Contents, call.events, call.view)
 	} else {
 		own := newContentEvents(req.Contents)
-		events, sources = own, own.sources()
+		call.events, call.sources = own, own.sources()
 	}
-	sel, section, busy := m.choose(ctx, c, s, snap, req, llm, events, sources, v, false)
-	if sel.Over && busy != nil {
+	d := m.decide(ctx, call, s, snap, false)
+	if d.window.Over && d.busy != nil {
 		m.stats.waits.Add(1)
 		deadline := time.NewTimer(m.cfg.MaxWait)
 		defer deadline.Stop()
-		for sel.Over && busy != nil {
+		for waiting := true; waiting && d.window.Over && d.busy != nil; {
 			select {
-			case <-busy:
+			case <-d.busy:
 				if newer, err := m.load(ctx, c.key, s); err == nil {
 					snap = newer
 				}
-				sel, section, busy = m.choose(ctx, c, s, snap, req, llm, events, sources, v, false)
-				continue
+				d = m.decide(ctx, call, s, snap, false)
 			case <-deadline.C:
+				waiting = false
 			case <-ctx.Done():
+				waiting = false
 			}
-			break
 		}
 	}
-	if sel.Over {
-		sel, section, _ = m.choose(ctx, c, s, snap, req, llm, events, sources, v, true)
+	if d.window.Over {
+		d = m.decide(ctx, call, s, snap, true)
 	}
-	m.account(ctx, c.key, sel, section)
-	return parts{contents: sel.Contents, section: section}
+	m.account(ctx, c.key, d)
+	return m.assemble(req, d.window.Contents, d.section.Text, d.raw)
 }
 
-// choose does under the session's lock what depends on its state. It returns a channel that closes when the background
-// has finished a run for the session, nil when it does nothing.
-func (m *Middleware) choose(ctx context.Context, c caller, s *sessionState, snap *backends.Snapshot, req *model.LLMRequest,
-	llm model.LLM, events window.Events, sources window.Sources, v window.View, force bool,
-) (window.Selection, prompt.Section, <-chan struct{}) {
+// call is one request with what its contents were made of.
+type call struct {
+	caller
+	view    window.View
+	request *model.LLMRequest
+	events  window.Events
+	sources window.Sources
+}
+
+func viewOf(c caller) window.View { return window.View{Agent: c.agent, Stream: c.stream} }
+
+// decision is what to send.
+type decision struct {
+	window     window.Selection
+	section    prompt.Section
+	raw        string          // the section of recent tool outputs
+	rawLeftOut int             // tool outputs it had no room for
+	busy       <-chan struct{} // closes when the background has finished a run for the session; nil when it does nothing
+}
+
+// decide does under the session's lock what depends on its state.
+func (m *Middleware) decide(ctx context.Context, c call, s *sessionState, snap *backends.Snapshot, force bool) (d decision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sync(events, snap, m.eventTokens)
-	m.trigger(ctx, c.key, s, events, llm)
-	busy, working := m.buffer.Busy(c.key)
-	if !working {
-		busy = nil
+	m.sync(c.key, s, c.events, snap)
+	m.trigger(ctx, c.key, s, c.events)
+	if busy, working := m.buffer.Busy(c.key); working {
+		d.busy = busy
 	}
-	scale := m.calibrate.Scale(req.Model)
-	vs := s.view(v)
-	sel := window.Select(window.Request{
-		Contents: req.Contents,
-		Sources:  sources,
-		Events:   events,
-		Observed: func(i int) bool { return s.observed(events, i) },
-		Tokens:   func(i int) int { return token.Content(m.deps.Counter, req.Contents[i]) },
-		Budget:   int(float64(m.cfg.MaxMessageTokenBudget) / scale),
+	scale := m.calibrate.Scale(c.request.Model)
+	budget := int(float64(m.cfg.MaxMessageTokenBudget) / scale)
+	var rawTokens int
+	d.raw, rawTokens, d.rawLeftOut = m.rawOutputs(c.key, c.events, c.sources, budget)
+	vs := s.view(c.view)
+	d.window = window.Select(window.Request{
+		Contents: c.request.Contents,
+		Sources:  c.sources,
+		Events:   c.events,
+		Observed: func(i int) bool { return s.observed(c.events, i) },
+		Tokens:   func(i int) int { return m.tokensOf(c.request.Contents[i]) },
+		Budget:   budget - rawTokens,
 		Hard:     int(float64(m.cfg.HardMessageTokenLimit) / scale),
 		Raw:      m.rawPinned(),
 		Force:    force,
 	}, vs.cut)
-	vs.cut = sel.Cut
-	return sel, m.section(s, vs, v, snap, events, sel, scale), busy
+	vs.cut = d.window.Cut
+	d.section = m.section(s, vs, c.view, snap, c.events, d.window, scale)
+	return d
 }
 
 func (m *Middleware) rawPinned() int {
@@ -182,36 +208,39 @@ func (m *Middleware) eventTokens(e *session.Event) int {
 
 // trigger hands the un-observed messages to the background when they are past the threshold, and not again before as
 // much has come since while it works. The caller holds the session's lock.
-func (m *Middleware) trigger(ctx context.Context, key backends.SessionKey, s *sessionState, events window.Events, llm model.LLM) {
+func (m *Middleware) trigger(ctx context.Context, key backends.SessionKey, s *sessionState, events window.Events) {
 	if s.pending() <= m.cfg.MessageTokenThreshold {
 		return
 	}
 	if _, busy := m.buffer.Busy(key); busy && s.since <= m.cfg.MessageTokenThreshold {
 		return
 	}
-	j := job{epoch: s.snap.Epoch, link: trace.SpanContextFromContext(ctx)}
-	if llm != nil {
-		j.model = unwrap(llm)
-	}
+	j := job{epoch: s.snap.Epoch, model: s.model, link: trace.SpanContextFromContext(ctx)}
 	m.backlog(&j, s, events)
 	if m.buffer.Trigger(key, j) {
 		s.since = 0
 	}
 }
 
-// assemble returns a copy of the request with the parts in it, or the request itself when they change nothing.
-func (m *Middleware) assemble(req *model.LLMRequest, p parts) *model.LLMRequest {
-	if p.section.Text == "" && len(p.contents) == len(req.Contents) {
+// assemble returns a copy of the request with other contents and with the sections behind its instruction, or the
+// request itself when that changes nothing.
+func (m *Middleware) assemble(req *model.LLMRequest, contents []*genai.Content, sections ...string) *model.LLMRequest {
+	var before *genai.Content
+	if req.Config != nil {
+		before = req.Config.SystemInstruction
+	}
+	after := prompt.Append(before, sections...)
+	if after == before && len(contents) == len(req.Contents) {
 		return req
 	}
 	out := *req
-	out.Contents = p.contents
-	if p.section.Text != "" {
+	out.Contents = contents
+	if after != before {
 		var cfg genai.GenerateContentConfig
 		if req.Config != nil {
 			cfg = *req.Config
 		}
-		cfg.SystemInstruction = prompt.Append(cfg.SystemInstruction, p.section.Text)
+		cfg.SystemInstruction = after
 		out.Config = &cfg
 	}
 	return &out

@@ -1,0 +1,156 @@
+package middleware
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/genai"
+
+	"google.golang.org/adk/v2/session"
+
+	"github.com/adkmemory/adkmemory/backends"
+	"github.com/adkmemory/adkmemory/middleware/prompt"
+	"github.com/adkmemory/adkmemory/middleware/rawobs"
+	"github.com/adkmemory/adkmemory/middleware/token"
+	"github.com/adkmemory/adkmemory/middleware/window"
+)
+
+// AgentContext gives access to a session's recent raw tool outputs. The middleware records every tool result that an
+// agent receives by itself; an application may record outputs that never pass through ADK, or read what is there.
+// With memory disabled or raw observations off it returns nil.
+func (m *Middleware) AgentContext(key backends.SessionKey) *rawobs.AgentContext {
+	if m.raw == nil {
+		return nil
+	}
+	return m.raw.Session(key.String())
+}
+
+// sync brings a session's state up to date with its events and the store, and records the tool results among what is
+// new. The caller holds the session's lock.
+func (m *Middleware) sync(key backends.SessionKey, s *sessionState, events window.Events, snap *backends.Snapshot) {
+	read := s.sync(events, snap, m.eventTokens)
+	if m.raw == nil {
+		return
+	}
+	if read > 0 {
+		for i := read; i < s.seen; i++ {
+			for _, e := range outputs(events.At(i)) {
+				m.raw.Session(key.String()).RecordObservation(e.CallID, e.Tool, e.Text)
+			}
+		}
+		return
+	}
+	m.recordAnew(m.raw.Session(key.String()), events)
+}
+
+// recordAnew takes the newest tool results of events that are read from the start (a new process, or events that were
+// replaced) behind those that were recorded before and are not among them any more.
+func (m *Middleware) recordAnew(c *rawobs.AgentContext, events window.Events) {
+	var newest []rawobs.Entry
+	for i := events.Len() - 1; i >= 0 && len(newest) < m.cfg.RawObservationBuffer; i-- {
+		found := outputs(events.At(i))
+		slices.Reverse(found)
+		newest = append(newest, found...)
+	}
+	if len(newest) == 0 {
+		return
+	}
+	slices.Reverse(newest)
+	older := slices.DeleteFunc(c.RecentObservations(), func(e rawobs.Entry) bool {
+		return slices.ContainsFunc(newest, func(n rawobs.Entry) bool { return n.CallID == e.CallID })
+	})
+	c.Clear()
+	for _, e := range append(older, newest...) {
+		c.RecordObservation(e.CallID, e.Tool, e.Text)
+	}
+}
+
+// outputs returns the tool results that an event brings. Where the call has no id, the event's stands in for it.
+func outputs(e *session.Event) []rawobs.Entry {
+	if !window.IsMessage(e) || e.Content == nil {
+		return nil
+	}
+	var entries []rawobs.Entry
+	for i, p := range e.Content.Parts {
+		if p != nil && p.FunctionResponse != nil {
+			entries = append(entries, rawobs.Entry{
+				CallID: outputID(e, p.FunctionResponse, i), Tool: p.FunctionResponse.Name, Text: compactJSON(p.FunctionResponse.Response),
+			})
+		}
+	}
+	return entries
+}
+
+func outputID(e *session.Event, r *genai.FunctionResponse, part int) string {
+	if r.ID != "" {
+		return r.ID
+	}
+	return e.ID + "#" + strconv.Itoa(part)
+}
+
+// rawOutputs returns what the "Recent Tool Observations" section shows: the recent tool outputs whose call and response
+// the request does not have (all of them with RawAlways), newest first as long as the budget lasts, printed oldest
+// first. It returns their tokens, and how many had no room.
+func (m *Middleware) rawOutputs(key backends.SessionKey, events window.Events, sources window.Sources, budget int) (string, int, int) {
+	if m.raw == nil {
+		return "", 0, 0
+	}
+	entries := m.raw.Session(key.String()).RecentObservations()
+	if len(entries) == 0 {
+		return "", 0, 0
+	}
+	missing := entries
+	if m.cfg.RawObservations != RawAlways {
+		missing = notInRequest(entries, events, sources)
+	}
+	var shown []string
+	tokens, leftOut := 0, 0
+	for _, e := range slices.Backward(missing) {
+		if n := m.deps.Counter.Count(e.Text); tokens+n <= budget {
+			tokens += n
+			shown = append(shown, e.Text)
+		} else {
+			leftOut++
+		}
+	}
+	slices.Reverse(shown)
+	return prompt.RawOutputs(strings.Join(shown, rawobs.Separator)), tokens, leftOut
+}
+
+// notInRequest returns the entries that no content of the request shows. It looks from the newest content backward and
+// stops when all are found.
+func notInRequest(entries []rawobs.Entry, events window.Events, sources window.Sources) []rawobs.Entry {
+	missing := slices.Clone(entries)
+	for _, from := range slices.Backward(sources) {
+		if len(missing) == 0 {
+			break
+		}
+		for _, at := range from {
+			e := events.At(int(at))
+			if e == nil || !window.HasResponse(e.Content) {
+				continue
+			}
+			for i, p := range e.Content.Parts {
+				if p != nil && p.FunctionResponse != nil {
+					id := outputID(e, p.FunctionResponse, i)
+					missing = slices.DeleteFunc(missing, func(m rawobs.Entry) bool { return m.CallID == id })
+				}
+			}
+		}
+	}
+	return missing
+}
+
+// newRaw returns the registry of recent raw tool outputs, nil when they are off.
+func (m *Middleware) newRaw() *rawobs.Registry {
+	if m.cfg.RawObservations == RawOff {
+		return nil
+	}
+	return rawobs.NewRegistry(rawobs.Config{
+		Size: m.cfg.RawObservationBuffer, MaxSessions: m.cfg.SessionCache, Logger: m.deps.Logger,
+	})
+}
+
+// tokensOf estimates one content of a request.
+func (m *Middleware) tokensOf(c *genai.Content) int { return token.Content(m.deps.Counter, c) }
