@@ -26,8 +26,9 @@ import (
 // [Middleware.Start] and [Middleware.Stop] around the application's life. It is safe for concurrent use by any number
 // of agents and sessions.
 type Middleware struct {
-	cfg  Config
-	deps Deps
+	cfg   Config
+	deps  Deps
+	owner string // of leases: this process
 
 	sessions  *lru.Cache[backends.SessionKey, *sessionState]
 	runs      *lru.Cache[string, *run] // by invocation id
@@ -50,7 +51,7 @@ const maxRuns = 10_000
 // New checks the configuration and returns a middleware that does nothing until an agent uses its model. Every fault is
 // reported at once, by field name; the error wraps [ErrInvalidConfig]. With memory disabled it needs no Deps.
 func New(cfg Config, deps Deps) (*Middleware, error) {
-	m := &Middleware{cfg: cfg.WithDefaults(), deps: deps.withDefaults()}
+	m := &Middleware{cfg: cfg.WithDefaults(), deps: deps.withDefaults(), owner: uuid.NewString()}
 	if !cfg.Enabled {
 		return m, nil
 	}

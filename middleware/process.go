@@ -80,6 +80,11 @@ func (m *Middleware) backlog(j *job, s *sessionState, events window.Events) {
 // then compacts. It is the buffer's Process func.
 func (m *Middleware) process(ctx context.Context, key backends.SessionKey, j job) {
 	ctx = withoutMemory(ctx)
+	release, ok := m.lease(ctx, key)
+	if !ok {
+		return
+	}
+	defer release()
 	s := m.session(key)
 	stored, err := m.observeAll(ctx, key, s, j)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 // section returns the memory section for a view, the one built before while nothing it shows has changed. The caller
 // holds the session's lock.
-func (m *Middleware) section(s *sessionState, vs *viewState, v window.View, snap *backends.Snapshot, events window.Events, sel window.Selection, scale float64) prompt.Section {
+func (m *Middleware) section(vs *viewState, v window.View, snap *backends.Snapshot, events window.Events, sel window.Selection, scale float64) prompt.Section {
 	cacheFriendly := m.cfg.Layout == LayoutCacheFriendly
 	if vs.fresh && vs.stamp == snap.Stamp && (!cacheFriendly || vs.tail == sel.TailStart) {
 		return vs.section

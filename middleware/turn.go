@@ -127,7 +127,10 @@ func (m *Middleware) compose(ctx context.Context, c caller, s *sessionState, sna
 		for waiting := true; waiting && d.window.Over && d.busy != nil; {
 			select {
 			case <-d.busy:
-				if newer, err := m.load(ctx, c.key, s); err == nil {
+				newer, err := m.load(ctx, c.key, s)
+				if err != nil || newer.Stamp == snap.Stamp {
+					pause(ctx, retryPause) // the run achieved nothing: do not drive the next one in a loop
+				} else {
 					snap = newer
 				}
 				d = m.decide(ctx, call, s, snap, false)
@@ -143,6 +146,16 @@ func (m *Middleware) compose(ctx context.Context, c caller, s *sessionState, sna
 	}
 	m.account(ctx, c.key, d)
 	return m.assemble(req, d.window.Contents, d.section.Text, d.raw)
+}
+
+// retryPause keeps a turn that waits at the hard limit from triggering failing runs back to back.
+const retryPause = 100 * time.Millisecond
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
 }
 
 // call is one request with what its contents were made of.
@@ -191,7 +204,7 @@ func (m *Middleware) decide(ctx context.Context, c call, s *sessionState, snap *
 		Force:    force,
 	}, vs.cut)
 	vs.cut = d.window.Cut
-	d.section = m.section(s, vs, c.view, snap, c.events, d.window, scale)
+	d.section = m.section(vs, c.view, snap, c.events, d.window, scale)
 	return d
 }
 
