@@ -13,7 +13,7 @@ import (
 
 // builtIn is a stand-in for a language model, so that the example runs offline. It knows three things: asked for the
 // weather it calls the tool; asked anything else it looks for the sentence of its prompt that shares most words with
-// the question, and says where it found it; told something it says that it heard. It knows nothing but its prompt, so
+// the question, and says where it found it; told something it gives some advice. It knows nothing but its prompt, so
 // what it still knows after the window has moved on, it knows from the notes.
 type builtIn struct{}
 
@@ -34,8 +34,7 @@ func reply(req *model.LLMRequest) *genai.Content {
 	last := req.Contents[len(req.Contents)-1]
 	for _, p := range last.Parts {
 		if r := p.FunctionResponse; r != nil {
-			return genai.NewContentFromText(fmt.Sprintf("In %v it will be %v, %v degrees. %v",
-				r.Response["city"], r.Response["sky"], r.Response["degrees_celsius"], r.Response["advice"]), genai.RoleModel)
+			return genai.NewContentFromText(report(r.Response), genai.RoleModel)
 		}
 	}
 	line := textOf(last)
@@ -45,9 +44,19 @@ func reply(req *model.LLMRequest) *genai.Content {
 	if strings.Contains(line, "?") {
 		return genai.NewContentFromText(lookUp(line, req), genai.RoleModel)
 	}
-	first, _, _ := strings.Cut(line, ". ")
-	return genai.NewContentFromText(fmt.Sprintf("I see: %s. I will keep that in mind for the plan, and come back to it "+
-		"once the larger questions, such as the dates and the hotel, are settled.", strings.TrimRight(first, ".!")), genai.RoleModel)
+	return genai.NewContentFromText("Thank you, that helps. "+advice[len(line)%len(advice)], genai.RoleModel)
+}
+
+// report reads the tool's forecast out.
+func report(response map[string]any) string {
+	days, _ := response["days"].([]any)
+	var said []string
+	for _, d := range days[:min(3, len(days))] {
+		if d, ok := d.(map[string]any); ok {
+			said = append(said, fmt.Sprintf("%v, %v degrees", d["sky"], d["degrees_celsius"]))
+		}
+	}
+	return fmt.Sprintf("The first days in %v: %s.", response["city"], strings.Join(said, "; then "))
 }
 
 // lookUp answers a question with the sentence of the prompt that is most like it.
@@ -62,7 +71,7 @@ func lookUp(question string, req *model.LLMRequest) string {
 			n := 0
 			for w := range words(sentence) {
 				if wanted[w] {
-					n++
+					n += len(w) // a longer word says more
 				}
 			}
 			if n > score {
@@ -80,7 +89,7 @@ func lookUp(question string, req *model.LLMRequest) string {
 			look(memory, "from my notes")
 		}
 	}
-	if score < 2 {
+	if score < stem {
 		return "I do not know that."
 	}
 	return fmt.Sprintf("You told me: “%s” (%s)", best, where)
@@ -100,7 +109,10 @@ func sentences(text string) []string {
 
 var word = regexp.MustCompile(`\pL{3,}`)
 
-// words returns the words that say something, cut short so that "allergic" and "allergy" meet.
+// stem is the length to which words are cut, so that "allergic" and "allergy" meet.
+const stem = 6
+
+// words returns the words that say something.
 func words(text string) map[string]bool {
 	found := map[string]bool{}
 	for _, w := range word.FindAllString(strings.ToLower(text), -1) {
@@ -109,7 +121,7 @@ func words(text string) map[string]bool {
 			"know", "still", "much", "tell", "told", "said", "have", "should", "which", "where", "his", "her", "remember":
 			continue
 		}
-		found[w[:min(len(w), 6)]] = true
+		found[w[:min(len(w), stem)]] = true
 	}
 	return found
 }

@@ -60,10 +60,12 @@ func run(ctx context.Context, args []string, out io.Writer, getenv func(string) 
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	mem, err := middleware.New(middleware.Config{
-		Enabled:               true,
-		Extractive:            llm.builtIn, // notes are written by the agent's model, unless that cannot write
-		MessageTokenThreshold: 400,         // small numbers, so that a short conversation shows what a long one does
-		MaxMessageTokenBudget: 1200,
+		Enabled:    true,
+		Extractive: llm.builtIn, // notes are written by the agent's model, unless that cannot write
+		// Small numbers, so that a short conversation shows what a long one does.
+		MessageTokenThreshold:     400,
+		ObservationTokenThreshold: 500,
+		MaxMessageTokenBudget:     600,
 	}, middleware.Deps{Store: store})
 	if err != nil {
 		return err
@@ -123,7 +125,7 @@ func run(ctx context.Context, args []string, out io.Writer, getenv func(string) 
 			return err
 		}
 	}
-	show.goodbye(meter, *db)
+	show.goodbye(meter, known, *db)
 	return nil
 }
 

@@ -17,15 +17,16 @@ import (
 // request before the memory does, with the whole history in it.
 type meter struct {
 	model.LLM
-	history, sent           int // tokens of the last request
-	allHistory, allSent     int // of all requests
-	historyCount, sentCount int // messages in the last request
+	last, all               struct{ history, sent, memory int } // tokens of the last request and of all
+	historyCount, sentCount int                                 // messages in the last request
+	instruction             int                                 // tokens of the agent's own instruction
 }
 
 // before is called by ADK with the whole history.
 func (m *meter) before(_ agent.Context, req *model.LLMRequest) (*model.LLMResponse, error) {
-	m.history, m.historyCount = tokens(req), len(req.Contents)
-	m.allHistory += m.history
+	m.last.history, m.historyCount = tokens(req), len(req.Contents)
+	m.all.history += m.last.history
+	m.instruction = instructionTokens(req)
 	return nil, nil
 }
 
@@ -33,17 +34,25 @@ func (m *meter) before(_ agent.Context, req *model.LLMRequest) (*model.LLMRespon
 func (m *meter) GenerateContent(ctx context.Context, req *model.LLMRequest, stream bool) iter.Seq2[*model.LLMResponse, error] {
 	// The Observer uses the agent's model too, outside of any agent's run; only the agent's calls are counted.
 	if _, ok := ctx.(agent.InvocationContext); ok {
-		m.sent, m.sentCount = tokens(req), len(req.Contents)
-		m.allSent += m.sent
+		m.last.sent, m.sentCount = tokens(req), len(req.Contents)
+		m.last.memory = instructionTokens(req) - m.instruction
+		m.all.sent += m.last.sent
+		m.all.memory += m.last.memory
 	}
 	return m.LLM.GenerateContent(ctx, req, stream)
 }
 
+func instructionTokens(req *model.LLMRequest) int {
+	if req.Config == nil {
+		return 0
+	}
+	return token.Content(token.Estimator{}, req.Config.SystemInstruction)
+}
+
 func tokens(req *model.LLMRequest) int {
 	counter := token.Estimator{}
-	n := 0
+	n := instructionTokens(req)
 	if req.Config != nil {
-		n += token.Content(counter, req.Config.SystemInstruction)
 		if declarations, err := json.Marshal(req.Config.Tools); err == nil {
 			n += counter.Count(string(declarations))
 		}

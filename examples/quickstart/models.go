@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"google.golang.org/adk/v2/agent"
 	"google.golang.org/adk/v2/model"
@@ -39,20 +40,28 @@ type forecastArgs struct {
 	City string `json:"city"`
 }
 
-type forecast struct {
-	City    string `json:"city"`
+type day struct {
+	Date    string `json:"date"`
 	Degrees int    `json:"degrees_celsius"`
 	Sky     string `json:"sky"`
-	Advice  string `json:"advice"`
+}
+
+type forecast struct {
+	City string `json:"city"`
+	Days []day  `json:"days"`
 }
 
 // newWeatherTool makes the agent's one tool. Its forecasts are invented.
 func newWeatherTool() (tool.Tool, error) {
+	skies := []string{"sunny", "cloudy with a breeze from the sea", "showers after noon", "clear, with a cool evening"}
 	return functiontool.New(
-		functiontool.Config{Name: "get_weather", Description: "Returns the forecast for a city."},
+		functiontool.Config{Name: "get_weather", Description: "Returns the forecast of a week for a city."},
 		func(_ agent.Context, args forecastArgs) (forecast, error) {
-			skies := []string{"sunny", "cloudy with a breeze from the sea", "showers after noon"}
-			n := len(args.City)
-			return forecast{args.City, 14 + n%9, skies[n%len(skies)], "Take a light jacket for the evenings."}, nil
+			f := forecast{City: args.City}
+			for i := range 7 {
+				n := len(args.City) + i*i
+				f.Days = append(f.Days, day{fmt.Sprintf("2026-05-%02d", 9+i), 16 + n%9, skies[n%len(skies)]})
+			}
+			return f, nil
 		})
 }

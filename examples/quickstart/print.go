@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/adkmemory/adkmemory/backends"
@@ -33,7 +34,7 @@ func (p *printer) welcome(ctx context.Context, llm chosen, path string) (bool, e
 		p.printf("Nothing is remembered yet in %s.\n", path)
 		return false, nil
 	}
-	p.printf("\nWelcome back! %d notes from last time are in %s:\n", len(notes), path)
+	p.printf("\nWelcome back! This is what is remembered in %s:\n", path)
 	for _, n := range notes {
 		p.note(n)
 	}
@@ -42,9 +43,10 @@ func (p *printer) welcome(ctx context.Context, llm chosen, path string) (bool, e
 
 // turn shows a turn, what it cost, and the notes that it brought about.
 func (p *printer) turn(ctx context.Context, n int, line, answer string, m *meter) error {
-	p.printf("\n%2d  you    %s\n    agent  %s\n", n, wrapped(line), wrapped(answer))
-	p.printf("           %s sent %d tokens in %d messages; the whole history: %d in %d\n",
-		bar(m.sent, m.history), m.sent, m.sentCount, m.history, m.historyCount)
+	p.printf("\n%2d  you    %s\n    agent  %s\n", n, wrapped(line, "           "), wrapped(answer, "           "))
+	p.printf("           %s sent %s tokens (%d messages + %s tokens of notes) · whole history %s (%d messages)\n",
+		bar(m.last.sent, m.last.history), thousands(m.last.sent), m.sentCount, thousands(m.last.memory),
+		thousands(m.last.history), m.historyCount)
 	notes, err := p.newNotes(ctx)
 	if err != nil {
 		return err
@@ -55,9 +57,14 @@ func (p *printer) turn(ctx context.Context, n int, line, answer string, m *meter
 	return nil
 }
 
-func (p *printer) goodbye(m *meter, path string) {
-	p.printf("\nSent %d tokens in all; with the whole history in every prompt it would have been %d (%.0f %%).\n",
-		m.allSent, m.allHistory, 100*float64(m.allSent)/float64(max(1, m.allHistory)))
+func (p *printer) goodbye(m *meter, known bool, path string) {
+	p.printf("\nSent %s tokens in all, %s of them notes. ", thousands(m.all.sent), thousands(m.all.memory))
+	if known {
+		p.printf("ADK's session knew only today's %d messages; the rest was memory.\n", m.historyCount)
+	} else {
+		p.printf("The whole history in every prompt would have been %s (%.0f %% more).\n", thousands(m.all.history),
+			100*(float64(m.all.history)/float64(max(1, m.all.sent))-1))
+	}
 	p.printf("The notes stay in %s. Run it again: ADK's session will be empty, the memory will not.\n"+
 		"(-reset forgets everything.)\n", path)
 }
@@ -100,7 +107,7 @@ func (p *printer) newNotes(ctx context.Context) ([]shownNote, error) {
 func (p *printer) note(n shownNote) {
 	p.printf("  ✎ %s, %d tokens, by %s\n", n.kind, n.Tokens, n.Writer)
 	for line := range strings.Lines(n.Text) {
-		p.printf("    │ %s\n", strings.TrimRight(line, "\n"))
+		p.printf("    │ %s\n", wrapped(line, "    │   "))
 	}
 }
 
@@ -114,8 +121,8 @@ func bar(sent, history int) string {
 	return strings.Repeat("█", filled) + strings.Repeat("░", width-filled)
 }
 
-// wrapped breaks a text into lines that fit beside the column of speakers.
-func wrapped(text string) string {
+// wrapped breaks a text into lines, each but the first behind an indentation.
+func wrapped(text, indent string) string {
 	const width = 100
 	var b strings.Builder
 	column := 0
@@ -124,7 +131,7 @@ func wrapped(text string) string {
 		switch {
 		case column == 0:
 		case column+1+n > width:
-			b.WriteString("\n           ")
+			b.WriteString("\n" + indent)
 			column = 0
 		default:
 			b.WriteByte(' ')
@@ -134,4 +141,13 @@ func wrapped(text string) string {
 		column += n
 	}
 	return b.String()
+}
+
+// thousands writes 1234567 as 1,234,567.
+func thousands(n int) string {
+	digits := strconv.Itoa(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
 }
