@@ -15,6 +15,7 @@ import (
 	"github.com/adkmemory/adkmemory/middleware/observer"
 	"github.com/adkmemory/adkmemory/middleware/reflector"
 	"github.com/adkmemory/adkmemory/middleware/token"
+	"github.com/adkmemory/adkmemory/retriever"
 )
 
 // Store is what the middleware asks of a backend; every [backends.Store] is one.
@@ -37,6 +38,14 @@ func (f ModelsFunc) NewModel(ctx context.Context, provider, name string) (model.
 	return f(ctx, provider, name)
 }
 
+// Retriever finds what the agent knows beyond the conversation; a [retriever.Retriever] is one. It never fails as a whole
+// and bounds its own time.
+type Retriever interface {
+	Retrieve(ctx context.Context, req retriever.Request) retriever.Result
+	Sections(res retriever.Result) (knowledge, memory []retriever.Section)
+	Layers() []string
+}
+
 // Compactor replaces the first messages of an ADK session by a summary. The messages are the session's events 0 to
 // upToIndex; the event at upToIndex must still be expectID. It may compact less than asked for, never more. It returns
 // how many events it replaced.
@@ -57,6 +66,10 @@ type Deps struct {
 	// Observer and Reflector replace the built-in ones, which ask the model; the extractive twins stay the fallback.
 	Observer  observer.Observer
 	Reflector reflector.Reflector
+
+	// Retriever adds knowledge that fits the user's words to each prompt. Its layers for observations and reflections, if
+	// it has them, are not asked: those stand in the prompt anyway. Default: none.
+	Retriever Retriever
 
 	// Counter estimates tokens. Default [token.Estimator], about four characters a token.
 	Counter token.Counter

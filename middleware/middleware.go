@@ -31,6 +31,7 @@ type Middleware struct {
 	owner string // of leases: this process
 
 	sessions  *lru.Cache[backends.SessionKey, *sessionState]
+	layers    []string // of the retriever that a turn asks
 	runs      *lru.Cache[string, *run] // by invocation id
 	raw       *rawobs.Registry         // nil when off
 	buffer    *buffer.Buffer[backends.SessionKey, job]
@@ -69,6 +70,7 @@ func New(cfg Config, deps Deps) (*Middleware, error) {
 		return nil, fmt.Errorf("adkmemory: run cache: %w", err)
 	}
 	m.raw = m.newRaw()
+	m.layers = m.knowledgeLayers()
 	if m.telemetry, err = newTelemetry(m); err != nil {
 		return nil, err
 	}

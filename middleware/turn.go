@@ -62,9 +62,12 @@ func (m *Middleware) safely(ctx context.Context, f func()) {
 func (m *Middleware) prepareFor(ctx context.Context, c caller, req *model.LLMRequest, llm model.LLM) turn {
 	t := turn{m: m, request: req, model: req.Model}
 	s := m.session(c.key)
+	retrieved := m.retrieve(ctx, c, req)
 	snap, err := m.load(ctx, c.key, s)
+	knowledge := retrieved()
 	if err != nil {
 		m.loadFault(ctx, c.key, err)
+		t.request = m.assemble(req, req.Contents, knowledge)
 		return t
 	}
 	if llm != nil {
@@ -73,9 +76,9 @@ func (m *Middleware) prepareFor(ctx context.Context, c caller, req *model.LLMReq
 		s.mu.Unlock()
 	}
 	if c.readOnly {
-		t.request = m.assemble(req, req.Contents, m.readSection(s, snap, c).Text)
+		t.request = m.assemble(req, req.Contents, m.order(knowledge, m.readSection(s, snap, c).Text, "")...)
 	} else {
-		t.request = m.compose(ctx, c, s, snap, req)
+		t.request = m.compose(ctx, c, s, snap, req, knowledge)
 	}
 	return t
 }
@@ -110,7 +113,7 @@ func (m *Middleware) load(ctx context.Context, key backends.SessionKey, s *sessi
 
 // compose triggers the background where due, trims the contents and builds the memory section. When un-observed messages
 // would pass the hard limit it waits, for at most MaxWait, until the background has caught up.
-func (m *Middleware) compose(ctx context.Context, c caller, s *sessionState, snap *backends.Snapshot, req *model.LLMRequest) *model.LLMRequest {
+func (m *Middleware) compose(ctx context.Context, c caller, s *sessionState, snap *backends.Snapshot, req *model.LLMRequest, knowledge string) *model.LLMRequest {
 	call := call{caller: c, view: viewOf(c), request: req}
 	if c.events != nil {
 		call.events = c.events
@@ -145,7 +148,7 @@ func (m *Middleware) compose(ctx context.Context, c caller, s *sessionState, sna
 		d = m.decide(ctx, call, s, snap, true)
 	}
 	m.account(ctx, c.key, d)
-	return m.assemble(req, d.window.Contents, d.section.Text, d.raw)
+	return m.assemble(req, d.window.Contents, m.order(knowledge, d.section.Text, d.raw)...)
 }
 
 // retryPause keeps a turn that waits at the hard limit from triggering failing runs back to back.

@@ -1,6 +1,7 @@
 package retriever
 
 import (
+	"maps"
 	"cmp"
 	"context"
 	"errors"
@@ -110,6 +111,9 @@ func New(cfg Config, layers ...Layer) (*Retriever, error) {
 	}
 	return r, nil
 }
+
+// Layers returns the names of the retriever's layers, in alphabetical order.
+func (r *Retriever) Layers() []string { return slices.Sorted(maps.Keys(r.layers)) }
 
 // Request asks for context.
 type Request struct {
