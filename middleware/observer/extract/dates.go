@@ -214,6 +214,9 @@ func number(word string) (int, bool) {
 	case "ten":
 		return 10, true
 	}
+	if word == "" || word[0] > '9' || len(word) > 3 {
+		return 0, false
+	}
 	n, err := strconv.Atoi(word)
-	return n, err == nil && n > 0 && n < 1000
+	return n, err == nil && n > 0
 }

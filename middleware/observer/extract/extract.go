@@ -34,7 +34,7 @@ type Options struct {
 	// label has its own list.
 	FactsLabel string
 
-	// Sentences is the share of MaxTokens that sentences may take while facts are left to list; default 0.6.
+	// Sentences is the share of MaxTokens that sentences may take while facts are left to list; default 0.7.
 	Sentences float64
 }
 
@@ -46,7 +46,7 @@ func Note(lines []Line, o Options) string {
 		o.Counter = token.Estimator{}
 	}
 	if o.Sentences <= 0 {
-		o.Sentences = 0.6
+		o.Sentences = 0.7
 	}
 	s := newSelector(lines, o)
 	s.budget = int(float64(o.MaxTokens) * o.Sentences)
@@ -159,7 +159,7 @@ func newSelector(lines []Line, o Options) *selector {
 func (s *selector) weigh() {
 	s.facts = newFacts()
 	for _, u := range s.units {
-		s.facts.learnNames(u.text)
+		s.facts.learnNames(u.text, u.item)
 	}
 	for _, g := range s.groups {
 		s.facts.learn(g.label)

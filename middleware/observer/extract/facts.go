@@ -32,10 +32,11 @@ func newFacts() *facts {
 	return &facts{ids: make(map[string]int, 512), names: make(map[string]bool, 64)}
 }
 
-// learnNames notes the words that the text spells with a capital inside a sentence. It comes before learn.
-func (f *facts) learnNames(text string) {
+// learnNames notes the words that a text spells with a capital inside a sentence; an item is no sentence. It comes
+// before learn.
+func (f *facts) learnNames(text string, item bool) {
 	words(text, func(w word) {
-		if w.capital && !w.first {
+		if w.capital && (item || !w.first) {
 			f.names[key(w.text)] = true
 		}
 	})
