@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,8 +13,6 @@ import (
 
 	"google.golang.org/adk/v2/session"
 	"google.golang.org/genai"
-
-	"encoding/json"
 )
 
 // facts are the distinct names, numbers and dates of some text, in a normal form: "name:caroline", "number:360",
@@ -96,37 +95,39 @@ func (f facts) holds(fact string) bool {
 }
 
 // retention counts the distinct facts of the observed messages, and how many of them the notes and the lead hold. The
-// lead is what a summary without any thought would keep: the first sentence of each message, all cut to one length such
-// that together they are as long as the notes.
+// lead is what a summary without any thought would keep in as many bytes: the first sentences of the messages, either
+// those that come first, or all of them cut to one length, whichever holds more.
 func retention(observed []string, notes string) (all, held, lead int) {
 	source := strings.Join(observed, "\n")
 	known := factsOf(source, nil)
 	facts := factsOf(source, known)
-	inNotes := factsOf(notes, known)
-	inLead := factsOf(leadOf(observed, len(notes)), known)
-	for fact := range facts {
-		if inNotes.holds(fact) {
-			held++
+	count := func(text string) int {
+		in, n := factsOf(text, known), 0
+		for fact := range facts {
+			if in.holds(fact) {
+				n++
+			}
 		}
-		if inLead.holds(fact) {
-			lead++
-		}
+		return n
 	}
-	return len(facts), held, lead
-}
-
-func leadOf(messages []string, length int) string {
-	first := make([]string, len(messages))
-	for i, m := range messages {
+	first := make([]string, len(observed))
+	for i, m := range observed {
 		first[i] = firstSentence(m)
 	}
-	var lead strings.Builder
-	limit := evenCut(first, length)
-	for _, s := range first {
-		lead.WriteString(strings.ToValidUTF8(s[:min(limit, len(s))], ""))
-		lead.WriteByte('\n')
+	lead = max(count(cut(strings.Join(first, "\n"), len(notes))), count(cutEach(first, evenCut(first, len(notes)))))
+	return len(facts), count(notes), lead
+}
+
+// cut returns the first n bytes of a text, less a character that would be broken.
+func cut(text string, n int) string { return strings.ToValidUTF8(text[:min(n, len(text))], "") }
+
+func cutEach(texts []string, n int) string {
+	var all strings.Builder
+	for _, t := range texts {
+		all.WriteString(cut(t, n))
+		all.WriteByte('\n')
 	}
-	return lead.String()
+	return all.String()
 }
 
 // evenCut is the length to which all texts must be cut so that together they are about total bytes long.
