@@ -138,7 +138,7 @@ func (f *facts) classify(w word) (k string, hard, ok bool) {
 	case w.wide:
 		return w.text, false, true
 	}
-	if w.runes < 4 && !w.wide {
+	if w.runes < 4 && !w.wide && (w.text[0] < utf8.RuneSelf || w.runes < 2) { // short words of other scripts may say much
 		return "", false, false
 	}
 	k = key(w.text)
