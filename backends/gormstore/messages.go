@@ -2,6 +2,7 @@ package gormstore
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"gorm.io/gorm"
@@ -64,11 +65,17 @@ func (s *Store) touchAny(tx *gorm.DB, key backends.SessionKey, messages int) (co
 	if err != nil {
 		return counters{}, err
 	}
-	now, err := readState(tx, key)
-	if err != nil {
-		return counters{}, err
+	for again := true; ; again = false {
+		now, err := readState(tx, key)
+		if err != nil {
+			return counters{}, err
+		}
+		seqs, err := s.touch(tx, key, now.Epoch, 0, messages)
+		if again && errors.Is(err, backends.ErrConflict) {
+			continue // somebody else wrote the session for the first time meanwhile
+		}
+		return seqs, err
 	}
-	return s.touch(tx, key, now.Epoch, 0, messages)
 }
 
 // adopt makes a note cover those of its messages that were appended before, and returns the others.
