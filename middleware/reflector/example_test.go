@@ -17,7 +17,7 @@ func Example() {
 			{Note: backends.Note{Text: "- 2024-05-16 user: I confirm flight HAT083 for $100. Thanks a lot for all of your patience. " +
 				"It was a pleasure to talk about it at such length."}},
 		},
-		MaxTokens: 54,
+		MaxTokens: 42,
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -101,14 +101,15 @@ type group struct {
 }
 
 type selector struct {
-	o       Options
-	facts   *facts
-	covered []bool
-	groups  []group
-	units   []*unit
-	picked  []*unit
-	budget  int
-	used    int
+	o      Options
+	facts  *facts
+	told   []bool // facts in picked sentences and in labels
+	listed []bool // facts in picked items
+	groups []group
+	units  []*unit
+	picked []*unit
+	budget int
+	used   int
 }
 
 func newSelector(lines []Line, o Options) *selector {
@@ -168,11 +169,11 @@ func (s *selector) weigh() {
 		s.facts.learn(u.text)
 	}
 	s.facts.weigh()
-	s.covered = make([]bool, len(s.facts.weight))
+	s.told, s.listed = make([]bool, len(s.facts.weight)), make([]bool, len(s.facts.weight))
 	for _, g := range s.groups { // names in labels are worth nothing more
 		ids, _ := s.facts.of(g.label)
 		for _, f := range ids {
-			s.covered[f] = true
+			s.told[f] = true
 		}
 	}
 	kept := s.units[:0]
@@ -202,11 +203,12 @@ func (s *selector) addGroup(label string) int {
 // minGain keeps small talk out: a sentence whose new facts and importance weigh less is not worth its tokens.
 const minGain = 0.5
 
-// gain is what a unit adds now. Its bonus shrinks with what is covered already, so that a repetition adds nothing.
+// gain is what a unit adds now. Its bonus shrinks with what was told already, so that a repetition adds nothing. That a
+// fact is listed does not lessen a sentence, which says more about it.
 func (s *selector) gain(u *unit) float64 {
 	fresh := 0.0
 	for _, f := range u.facts {
-		if !s.covered[f] {
+		if !s.told[f] && !(u.item && s.listed[f]) {
 			fresh += s.facts.weight[f]
 		}
 	}
@@ -267,8 +269,12 @@ func (s *selector) take(u *unit) {
 	s.used += s.costOf(u)
 	u.taken = true
 	s.picked = append(s.picked, u)
+	into := s.told
+	if u.item {
+		into = s.listed
+	}
 	for _, f := range u.facts {
-		s.covered[f] = true
+		into[f] = true
 	}
 	s.groups[u.group].open = true
 	if u.name != nil {
@@ -306,71 +312,6 @@ func (s *selector) dropLast() bool {
 	s.picked[last].taken = false
 	s.picked = s.picked[:last]
 	return true
-}
-
-func (s *selector) render() string {
-	sentences := make([][]string, len(s.groups))
-	items := make([]list, len(s.groups))
-	for _, u := range s.units {
-		switch {
-		case !u.taken:
-		case u.item:
-			items[u.group].add(u)
-		default:
-			sentences[u.group] = append(sentences[u.group], u.text)
-		}
-	}
-	var b strings.Builder
-	for g := range s.groups {
-		if len(sentences[g])+len(items[g].texts) == 0 {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString("- ")
-		if label := s.groups[g].label; label != "" {
-			b.WriteString(label + ": ")
-		}
-		for i, text := range sentences[g] {
-			if i > 0 {
-				b.WriteByte(' ')
-			}
-			b.WriteString(text)
-			if !endsSentence(text) {
-				b.WriteByte('.')
-			}
-		}
-		if len(items[g].texts) > 0 {
-			if len(sentences[g]) > 0 {
-				b.WriteByte(' ')
-			}
-			b.WriteString("[" + strings.Join(items[g].texts, "; ") + "]")
-		}
-	}
-	return b.String()
-}
-
-// list joins the items of one group, those with one name at the place of the first.
-type list struct {
-	texts []string
-	at    map[*name]int
-}
-
-func (l *list) add(u *unit) {
-	if u.name == nil {
-		l.texts = append(l.texts, u.text)
-		return
-	}
-	if i, ok := l.at[u.name]; ok {
-		l.texts[i] += ", " + u.text
-		return
-	}
-	if l.at == nil {
-		l.at = make(map[*name]int)
-	}
-	l.at[u.name] = len(l.texts)
-	l.texts = append(l.texts, u.name.text+" "+u.text)
 }
 
 type entry struct {

@@ -20,7 +20,7 @@ func Parse(note, label string) []Line {
 		}
 		line := Line{Label: label, Text: text}
 		if own, rest, ok := strings.Cut(text, ": "); ok && len(own) <= maxLabelBytes && beginsWithDate(own) {
-			line.Label, line.Text = own, rest
+			line.Label, line.Text, line.Asks = own, rest, strings.HasSuffix(own, " user")
 		}
 		if inner, ok := strings.CutSuffix(line.Text, "]"); ok {
 			if at := strings.LastIndexByte(inner, '['); at >= 0 {
