@@ -109,6 +109,8 @@ func (t recordedTool) ProcessRequest(_ agent.Context, req *model.LLMRequest) err
 }
 
 // Run returns the recorded result, or nil for a call that was answered late or never, which ADK takes as pending.
+//
+//nolint:unparam // the signature is ADK's
 func (t recordedTool) Run(ctx agent.Context, _ any) (map[string]any, error) {
 	r, ok := t.player.script.results[ctx.FunctionCallID()]
 	if !ok {

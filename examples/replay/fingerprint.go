@@ -140,8 +140,11 @@ func isZero(p *genai.Part) bool {
 	if p == nil {
 		return true
 	}
+	if p.Text != "" || p.FunctionCall != nil || p.FunctionResponse != nil {
+		return false
+	}
 	encoded, err := json.Marshal(p)
-	return p.Text == "" && p.FunctionCall == nil && p.FunctionResponse == nil && err == nil && string(encoded) == "{}"
+	return err == nil && string(encoded) == "{}"
 }
 
 func anyMap(m map[string]any) any { return m }

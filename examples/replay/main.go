@@ -92,7 +92,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	m, err := openMemory(ctx, o)
+	m, err := openMemory(ctx, o, stderr)
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func TestReplayOfRealConversations(t *testing.T) {
 				if testing.Short() {
 					t.Skip("a long conversation; not with -short")
 				}
-				_, total := results(t, "-transcript", path, "-concat", "25", "-observer-latency", "200ms")
+				_, total := results(t, "-transcript", path, "-concat", "25", "-observer-latency", "100ms")
 				wantCovered(t, total)
 				if total.Observations == 0 {
 					t.Error("no observation was written while it ran")

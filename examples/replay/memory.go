@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -22,7 +24,7 @@ import (
 const stopTimeout = time.Minute
 
 // openMemory builds the memory that the flags ask for. Notes are written without a model, so a replay needs no network.
-func openMemory(ctx context.Context, o options) (memory, error) {
+func openMemory(ctx context.Context, o options, stderr io.Writer) (memory, error) {
 	cfg, err := configure(o.set)
 	if err != nil {
 		return memory{}, err
@@ -39,6 +41,7 @@ func openMemory(ctx context.Context, o options) (memory, error) {
 		Store:     store,
 		Observer:  writer,
 		Reflector: reflector.NewExtractive(reflector.ExtractiveConfig{}),
+		Logger:    slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err == nil {
 		err = mem.Start(ctx)
