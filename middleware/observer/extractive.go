@@ -238,8 +238,8 @@ func (c *collector) walk(k string, v any, depth int) {
 	case nil, bool:
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			if strings.ContainsFunc(k, unicode.IsDigit) {
-				c.value("", k) // a map by identifier
+			if namesEntry(k) {
+				c.value("", k)
 			}
 			c.walk(k, v[k], depth+1)
 		}
@@ -258,6 +258,17 @@ func (c *collector) walk(k string, v any, depth int) {
 	default:
 		c.value(k, scalar(v))
 	}
+}
+
+// namesEntry reports the key of a map by identifier, unlike the name of a field ("address1").
+func namesEntry(key string) bool {
+	digits := 0
+	for _, r := range key {
+		if unicode.IsDigit(r) {
+			digits++
+		}
+	}
+	return digits >= 3
 }
 
 func (c *collector) string(k, v string, depth int) {

@@ -18,6 +18,7 @@ type facts struct {
 
 const (
 	hardWeight  = 1.0
+	codeWeight  = 1.3 // letters and digits, which name something and are never guessed
 	smallNumber = 0.6
 	softWeight  = 0.12
 )
@@ -66,8 +67,11 @@ func (f *facts) learn(text string) {
 		f.count[id]++
 		if hard {
 			f.weight[id] = hardWeight
-			if w.digit && w.runes <= 2 {
+			switch {
+			case w.digit && w.runes <= 2:
 				f.weight[id] = smallNumber
+			case w.digit && (w.capital || w.inner):
+				f.weight[id] = codeWeight
 			}
 		}
 	})

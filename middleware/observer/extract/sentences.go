@@ -129,6 +129,8 @@ func breakPoint(text string) int {
 // importance weighs what a sentence does beyond naming facts: a bonus for asking, wanting, deciding, promising,
 // confirming or reporting an outcome, and a factor below one for questions that only keep a talk going. The words are
 // English; questions are seen in any language.
+//
+// The scale of what somebody who asks wants is above one: it must win over an answer that repeats it.
 func importance(text string, asks bool) (bonus, scale float64) {
 	scale = 1
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '’' }) {
@@ -141,23 +143,27 @@ func importance(text string, asks bool) (bonus, scale float64) {
 			"unable", "denied", "moved", "married", "joined", "signed", "won", "lost", "cannot", "allergic", "instead":
 			bonus += 0.6
 		case "want", "wants", "need", "needs", "prefer", "plan", "planning", "must", "yes", "proceed", "please", "would",
-			"can", "could", "i'll", "i’ll", "let's", "let’s", "don't", "don’t", "because", "favorite", "favourite":
+			"can", "could", "i'll", "i’ll", "let's", "let’s", "don't", "don’t", "because", "favorite", "favourite", "looking",
+			"book", "buy", "order", "cancel", "change", "modify":
 			if asks {
 				bonus += 0.3
+				scale = asked
 			}
 		}
 	}
 	if strings.ContainsAny(text, "?？؟") {
 		switch {
 		case utf8.RuneCountInString(text) < 40 && !wide(text):
-			scale = 0.4
+			scale *= 0.4
 		case asks:
 			bonus += 0.3
 		default:
-			scale = 0.6
+			scale *= 0.6
 		}
 	}
 	return min(bonus, 1.2), scale
 }
+
+const asked = 1.4
 
 func wide(text string) bool { return strings.ContainsFunc(text, isWide) }
