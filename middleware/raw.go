@@ -89,10 +89,11 @@ func outputID(e *session.Event, r *genai.FunctionResponse, part int) string {
 	return e.ID + "#" + strconv.Itoa(part)
 }
 
-// rawOutputs returns what the "Recent Tool Observations" section shows: the recent tool outputs whose call and response
-// the request does not have (all of them with RawAlways), newest first as long as the budget lasts, printed oldest
-// first. It returns their tokens, and how many had no room.
-func (m *Middleware) rawOutputs(key backends.SessionKey, events window.Events, sources window.Sources, budget int) (string, int, int) {
+// rawOutputs returns what the "Recent Tool Observations" section shows: the recent tool outputs that are in no event
+// any more (all of them with RawAlways), newest first as long as the budget lasts, printed oldest first. It returns
+// their tokens, and how many had no room. An output that is in an event stands in the window, if ADK shows it to the
+// agent at all.
+func (m *Middleware) rawOutputs(key backends.SessionKey, events window.Events, budget int) (string, int, int) {
 	if m.raw == nil {
 		return "", 0, 0
 	}
@@ -102,7 +103,7 @@ func (m *Middleware) rawOutputs(key backends.SessionKey, events window.Events, s
 	}
 	missing := entries
 	if m.cfg.RawObservations != RawAlways {
-		missing = notInRequest(entries, events, sources)
+		missing = notIn(events, entries)
 	}
 	var shown []string
 	tokens, leftOut := 0, 0
@@ -118,24 +119,18 @@ func (m *Middleware) rawOutputs(key backends.SessionKey, events window.Events, s
 	return prompt.RawOutputs(strings.Join(shown, rawobs.Separator)), tokens, leftOut
 }
 
-// notInRequest returns the entries that no content of the request shows. It looks from the newest content backward and
-// stops when all are found.
-func notInRequest(entries []rawobs.Entry, events window.Events, sources window.Sources) []rawobs.Entry {
-	missing := slices.Clone(entries)
-	for _, from := range slices.Backward(sources) {
-		if len(missing) == 0 {
-			break
+// notIn returns the entries that no event holds. It looks from the newest event backward and stops when all are found.
+func notIn(events window.Events, entries []rawobs.Entry) []rawobs.Entry {
+	missing := entries
+	for at := events.Len() - 1; at >= 0 && len(missing) > 0; at-- {
+		e := events.At(at)
+		if e == nil || !window.HasResponse(e.Content) {
+			continue
 		}
-		for _, at := range from {
-			e := events.At(int(at))
-			if e == nil || !window.HasResponse(e.Content) {
-				continue
-			}
-			for i, p := range e.Content.Parts {
-				if p != nil && p.FunctionResponse != nil {
-					id := outputID(e, p.FunctionResponse, i)
-					missing = slices.DeleteFunc(missing, func(m rawobs.Entry) bool { return m.CallID == id })
-				}
+		for i, p := range e.Content.Parts {
+			if p != nil && p.FunctionResponse != nil {
+				id := outputID(e, p.FunctionResponse, i)
+				missing = slices.DeleteFunc(missing, func(m rawobs.Entry) bool { return m.CallID == id })
 			}
 		}
 	}

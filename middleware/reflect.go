@@ -40,18 +40,21 @@ func (m *Middleware) ReflectOnReflections(ctx context.Context, key backends.Sess
 }
 
 // reflectOnObservations condenses all observations of a stream, the largest stream first, until what is left of the
-// session is within the threshold.
+// session is within the threshold and, so that terse notes are not left out of the prompt for their number, within
+// MaxObservationsInContext.
 func (m *Middleware) reflectOnObservations(ctx context.Context, key backends.SessionKey, s *sessionState, j job) error {
 	snap, err := m.deps.Store.Load(ctx, key, backends.Stamp{})
 	if err != nil || snap == nil {
 		return err
 	}
 	groups, tokens, total := group(snap.Observations, func(o backends.Observation) backends.Note { return o.Note })
+	count := len(snap.Observations)
 	for _, stream := range largestFirst(tokens) {
-		if total <= m.cfg.ObservationTokenThreshold {
+		if total <= m.cfg.ObservationTokenThreshold && count <= m.cfg.MaxObservationsInContext {
 			return nil
 		}
 		total -= tokens[stream]
+		count -= len(groups[stream])
 		req := reflector.Request{Observations: groups[stream], Model: j.model}
 		if err := m.condense(ctx, key, s, j, snap.Epoch, stream, s.unshrunk, req); err != nil {
 			return err

@@ -118,8 +118,8 @@ func stillCovers(included []string, snap *backends.Snapshot, view backends.Strea
 func (m *Middleware) account(ctx context.Context, key backends.SessionKey, d decision) {
 	m.stats.rawLeftOut.Add(int64(d.window.RawLeftOut + d.rawLeftOut))
 	m.stats.notesLeftOut.Add(int64(len(d.section.LeftOut)))
-	if d.window.Forced > 0 {
-		m.stats.droppedHardLimit.Add(int64(d.window.Forced))
+	m.stats.droppedHardLimit.Add(int64(d.window.Forced))
+	if d.warn {
 		m.deps.Logger.WarnContext(ctx, "adkmemory: un-observed messages were left out of the prompt to stay within hardMessageTokenLimit",
 			"session", key.String(), "messages", d.window.Forced)
 	}

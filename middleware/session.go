@@ -14,15 +14,16 @@ import (
 // sessionState is what this process remembers of a session between two calls: the store's snapshot, and how far the
 // session's events were read. All of it can be rebuilt from the store and the events.
 type sessionState struct {
-	mu      sync.Mutex
-	snap    *backends.Snapshot // as last loaded
-	applied *backends.Snapshot // whose cursors streams holds
-	seen    int                // events read
-	lastID  string             // of the last one
-	since   int                // tokens read since the last trigger
-	model   model.LLM          // of the newest call, unwrapped
-	streams map[backends.Stream]*streamState
-	views   map[window.View]*viewState
+	mu         sync.Mutex
+	snap       *backends.Snapshot // as last loaded
+	applied    *backends.Snapshot // whose cursors streams holds
+	seen       int                // events read
+	lastID     string             // of the last one
+	since      int                // tokens read since the last trigger
+	generation int                // changes when events or cursors went back
+	model      model.LLM          // of the newest call, unwrapped
+	streams    map[backends.Stream]*streamState
+	views      map[window.View]*viewState
 
 	failures   int                     // triggers in a row whose note a model failed to write
 	unshrunk   map[backends.Stream]int // observation tokens when a reflection over them was refused
@@ -39,6 +40,8 @@ type streamState struct {
 // viewState belongs to one agent within the session.
 type viewState struct {
 	cut     window.Cut
+	memo    memo
+	forcing bool // the last request had messages forced out
 	section prompt.Section
 	stamp   backends.Stamp // the snapshot that section was made from
 	tail    int            // cache-friendly layout: the event where the tail began when section was made
@@ -87,6 +90,7 @@ func (s *sessionState) sync(events window.Events, snap *backends.Snapshot, token
 	n := events.Len()
 	if s.seen > n || s.seen > 0 && eventID(events, s.seen-1) != s.lastID {
 		s.seen = 0
+		s.generation++
 		clear(s.streams)
 	}
 	if s.seen == 0 {
@@ -128,7 +132,11 @@ func (s *sessionState) locate(events window.Events, snap *backends.Snapshot) {
 // move sets a stream's cursor and counts anew what comes after it.
 func (s *sessionState) move(events window.Events, stream backends.Stream, c backends.Cursor, tokens func(*session.Event) int) {
 	st := s.stream(stream)
-	st.last = find(events, stream, c, st.last+1)
+	before := st.last
+	st.last = find(events, stream, c, before+1)
+	if st.last < before {
+		s.generation++
+	}
 	st.cursor, st.pending = c, 0
 	for i := st.last + 1; i < s.seen; i++ {
 		if e := events.At(i); window.IsMessage(e) && window.StreamOf(e) == stream {

@@ -115,12 +115,8 @@ func (m *Middleware) load(ctx context.Context, key backends.SessionKey, s *sessi
 // would pass the hard limit it waits, for at most MaxWait, until the background has caught up.
 func (m *Middleware) compose(ctx context.Context, c caller, s *sessionState, snap *backends.Snapshot, req *model.LLMRequest, knowledge string) *model.LLMRequest {
 	call := call{caller: c, view: viewOf(c), request: req}
-	if c.events != nil {
-		call.events = c.events
-		call.sources = window.Map(req.Contents, call.events, call.view)
-	} else {
-		own := newContentEvents(req.Contents)
-		call.events, call.sources = own, own.sources()
+	if call.events = c.events; c.events == nil {
+		call.events = newContentEvents(req.Contents)
 	}
 	d := m.decide(ctx, call, s, snap, false)
 	if d.window.Over && d.busy != nil {
@@ -161,13 +157,12 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// call is one request with what its contents were made of.
+// call is one request with the events it was made of.
 type call struct {
 	caller
 	view    window.View
 	request *model.LLMRequest
 	events  window.Events
-	sources window.Sources
 }
 
 func viewOf(c caller) window.View { return window.View{Agent: c.agent, Stream: c.stream} }
@@ -178,6 +173,7 @@ type decision struct {
 	section    prompt.Section
 	raw        string          // the section of recent tool outputs
 	rawLeftOut int             // tool outputs it had no room for
+	warn       bool            // the hard limit began to force messages out
 	busy       <-chan struct{} // closes when the background has finished a run for the session; nil when it does nothing
 }
 
@@ -193,20 +189,26 @@ func (m *Middleware) decide(ctx context.Context, c call, s *sessionState, snap *
 	scale := m.calibrate.Scale(c.request.Model)
 	budget := int(float64(m.cfg.MaxMessageTokenBudget) / scale)
 	var rawTokens int
-	d.raw, rawTokens, d.rawLeftOut = m.rawOutputs(c.key, c.events, c.sources, budget)
+	d.raw, rawTokens, d.rawLeftOut = m.rawOutputs(c.key, c.events, budget)
 	vs := s.view(c.view)
+	p := m.mapContents(c, s, vs)
 	d.window = window.Select(window.Request{
-		Contents: c.request.Contents,
-		Sources:  c.sources,
+		Contents: p.contents,
+		Sources:  p.sources,
 		Events:   c.events,
 		Observed: func(i int) bool { return s.observed(c.events, i) },
-		Tokens:   func(i int) int { return m.tokensOf(c.request.Contents[i]) },
+		Tokens:   func(i int) int { return m.tokensOf(p.contents[i]) },
 		Budget:   budget - rawTokens,
 		Hard:     int(float64(m.cfg.HardMessageTokenLimit) / scale),
 		Raw:      m.rawPinned(),
 		Force:    force,
 	}, vs.cut)
 	vs.cut = d.window.Cut
+	if !d.window.Over {
+		d.warn = d.window.Forced > 0 && !vs.forcing
+		vs.forcing = d.window.Forced > 0
+	}
+	vs.memo.remember(c, s.generation, p, d.window)
 	d.section = m.section(vs, c.view, snap, c.events, d.window, scale)
 	return d
 }
