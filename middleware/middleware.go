@@ -31,7 +31,7 @@ type Middleware struct {
 	owner string // of leases: this process
 
 	sessions  *lru.Cache[backends.SessionKey, *sessionState]
-	layers    []string // of the retriever that a turn asks
+	layers    []string                 // of the retriever that a turn asks
 	runs      *lru.Cache[string, *run] // by invocation id
 	raw       *rawobs.Registry         // nil when off
 	buffer    *buffer.Buffer[backends.SessionKey, job]

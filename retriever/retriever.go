@@ -1,12 +1,12 @@
 package retriever
 
 import (
-	"maps"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
