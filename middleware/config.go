@@ -121,9 +121,9 @@ type Config struct {
 	ObserverPrompt  string `json:"observerPrompt"`
 	ReflectorPrompt string `json:"reflectorPrompt"`
 
-	// CompactAfter is how many observed messages of a session are left before a compactor, where one is set, is asked to
-	// replace the older ones. Default 200.
-	CompactAfter int `json:"compactAfter"`
+	// RecordTurns is how many model calls of each session are kept in memory for [Middleware.Turns] and the inspector
+	// page, prompt sections included. Default 0: none.
+	RecordTurns int `json:"recordTurns"`
 
 	// CaptureContent puts message and note text into spans. It is personal data. Default false.
 	CaptureContent bool `json:"captureContent"`
@@ -156,7 +156,6 @@ func (c Config) WithDefaults() Config {
 	def(&c.ObserverTimeout, time.Minute)
 	def(&c.ObserverAttempts, 2)
 	def(&c.FailuresBeforeFallback, 3)
-	def(&c.CompactAfter, 200)
 	c.AppNames = slices.Clone(c.AppNames)
 	return c
 }
@@ -194,12 +193,14 @@ func (c Config) Validate() error {
 		{"loadTimeout", int64(c.LoadTimeout)},
 		{"observerTimeout", int64(c.ObserverTimeout)},
 		{"observerAttempts", int64(c.ObserverAttempts)},
-		{"compactAfter", int64(c.CompactAfter)},
 	}
 	for _, p := range positive {
 		if p.value <= 0 {
 			fault(p.field, "is %d; it must be positive, or left out for the default", p.value)
 		}
+	}
+	if c.RecordTurns < 0 {
+		fault("recordTurns", "is %d; it cannot be negative", c.RecordTurns)
 	}
 	if c.ReflectionConsolidationThreshold < 2 {
 		fault("reflectionConsolidationThreshold", "is %d; condensing needs at least 2 reflections", c.ReflectionConsolidationThreshold)

@@ -25,6 +25,7 @@ type sessionState struct {
 	streams    map[backends.Stream]*streamState
 	views      map[window.View]*viewState
 
+	turns      []TurnRecord            // the last ones, oldest first
 	failures   int                     // triggers in a row whose note a model failed to write
 	unshrunk   map[backends.Stream]int // observation tokens when a reflection over them was refused
 	unshrunkMR map[backends.Stream]int // the same for reflections

@@ -144,6 +144,7 @@ func (m *Middleware) compose(ctx context.Context, c caller, s *sessionState, sna
 		d = m.decide(ctx, call, s, snap, true)
 	}
 	m.account(ctx, c.key, d)
+	m.record(call, s, d, knowledge)
 	return m.assemble(req, d.window.Contents, m.order(knowledge, d.section.Text, d.raw)...)
 }
 
