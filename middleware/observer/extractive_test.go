@@ -96,9 +96,25 @@ func TestExtractive(t *testing.T) {
 		}
 		for _, r := range []map[string]any{{"ids": ids}, {"text": joined}} {
 			req := with(result("list", r))
-			if err := observer.Check(extract(t, req), req, observer.Guard{}); err != nil {
+			note := extract(t, req)
+			if err := observer.Check(note, req, observer.Guard{}); err != nil {
 				t.Errorf("refused: %v", err)
 			}
+			if !strings.Contains(note, unlikeID(0)) || strings.Contains(note, unlikeID(100)) {
+				t.Errorf("want the first few identifiers in\n%s", note)
+			}
+		}
+	})
+	t.Run("OBS-2 one string of digits does not come out as it went in", func(t *testing.T) {
+		t.Parallel()
+		rows := make([]any, 8)
+		for i := range rows {
+			rows[i] = strings.Repeat(unlikeID(i)+"_", 9)
+		}
+		req := with(result("dump", map[string]any{"rows": rows}), user(unlike(800)))
+		req.MaxTokens = 400
+		if err := observer.Check(extract(t, req), req, observer.Guard{}); err != nil {
+			t.Errorf("refused: %v", err)
 		}
 	})
 	t.Run("OBS-6 the size asked for is kept, and the source's is never passed", func(t *testing.T) {
@@ -123,7 +139,8 @@ func TestExtractive(t *testing.T) {
 	})
 	t.Run("OBS-6 the same messages give the same note", func(t *testing.T) {
 		t.Parallel()
-		req := with(append(talk(), result("x", flights(30)))...)
+		args := map[string]any{"a": 1, "b": 22, "c": 333, "d": "X4", "e": []any{5, 6}, "f": map[string]any{"g": 7, "h": 8, "i": 9}}
+		req := with(append(talk(), toolCall("x", args), result("x", flights(30)), result("y", args))...)
 		first := extract(t, req)
 		for range 20 {
 			if again := extract(t, req); again != first {

@@ -146,10 +146,10 @@ func Ask(ctx context.Context, llm model.LLM, q Question) (Note, error) {
 		if resp != nil && resp.UsageMetadata != nil {
 			note.Usage = resp.UsageMetadata
 		}
-		if err != nil {
-			return note, err
+		if err == nil {
+			err = ctx.Err()
 		}
-		if err := ctx.Err(); err != nil {
+		if err != nil {
 			return note, err
 		}
 	}

@@ -176,8 +176,10 @@ func TestLLMMisbehaves(t *testing.T) {
 		t.Parallel()
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if _, err := newLLM(t, observer.Config{Model: says("- late")}).Observe(ctx, observer.Request{Messages: talk()}); !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v", err)
+		for _, m := range []*scripted{says("- late"), {}} {
+			if _, err := newLLM(t, observer.Config{Model: m}).Observe(ctx, observer.Request{Messages: talk()}); !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v", err)
+			}
 		}
 	})
 }

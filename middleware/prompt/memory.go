@@ -49,9 +49,6 @@ type Section struct {
 // The text of a note is quoted (see [Quote]); headings and the header of each note (its dates, a reflection's
 // generation) are written here.
 func Memory(reflections []backends.Reflection, observations []backends.Observation, b Budget) Section {
-	if len(reflections)+len(observations) == 0 {
-		return Section{}
-	}
 	if b.Tokens <= 0 {
 		b.Tokens = DefaultTokens
 	}

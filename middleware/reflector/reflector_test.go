@@ -218,6 +218,17 @@ func TestExtractive(t *testing.T) {
 			}
 		}
 	})
+	t.Run("REF-5 with a counter that is not additive too", func(t *testing.T) {
+		t.Parallel()
+		texts := make([]string, 50)
+		for i := range texts {
+			texts[i] = fmt.Sprintf("We met in Room%d.", i)
+		}
+		n, err := reflector.NewExtractive(reflector.ExtractiveConfig{Counter: labelled{}}).Reflect(ctx, reflector.Request{Observations: observations(texts...)})
+		if !errors.Is(err, observer.ErrTooLong) {
+			t.Errorf("error %v, note of %d tokens", err, n.Tokens)
+		}
+	})
 	t.Run("REF-1 the same notes give the same reflection", func(t *testing.T) {
 		t.Parallel()
 		first, _ := e.Reflect(ctx, reflector.Request{Observations: notes()})
@@ -238,6 +249,16 @@ func TestExtractive(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
+}
+
+// labelled counts one token, but a thousand for a text with a label in it.
+type labelled struct{}
+
+func (labelled) Count(text string) int {
+	if strings.Contains(text, ": ") {
+		return 1000
+	}
+	return 1
 }
 
 func BenchmarkExtractive(b *testing.B) {
