@@ -47,6 +47,10 @@ func (s *script) load() *backends.Snapshot {
 // next is the commit over the stream's next n messages.
 func (s *script) next(stream backends.Stream, n int) backends.Commit {
 	s.t.Helper()
+	return s.commit(stream, n, s.load().Epoch)
+}
+
+func (s *script) commit(stream backends.Stream, n int, epoch string) backends.Commit {
 	s.notes++
 	from := s.cursors[stream]
 	messages := make([]backends.Message, n)
@@ -56,7 +60,7 @@ func (s *script) next(stream backends.Stream, n int) backends.Commit {
 	}
 	first, last := messages[0], messages[n-1]
 	return backends.Commit{
-		Epoch: s.load().Epoch,
+		Epoch: epoch,
 		From:  from,
 		To:    backends.Cursor{MessageID: last.ID, Time: last.Time, Fingerprint: "f-" + last.ID, Index: last.Index},
 		Observation: backends.Observation{Note: backends.Note{
@@ -94,9 +98,13 @@ func (s *script) observe(stream backends.Stream, n int) backends.Observation {
 // reflection is a reflection of the generation over the sources.
 func (s *script) reflection(generation int, sources ...string) backends.Condense {
 	s.t.Helper()
+	return s.condensation(generation, s.load().Epoch, sources...)
+}
+
+func (s *script) condensation(generation int, epoch string, sources ...string) backends.Condense {
 	s.notes++
 	return backends.Condense{
-		Epoch: s.load().Epoch,
+		Epoch: epoch,
 		Reflection: backends.Reflection{
 			Note: backends.Note{
 				ID: fmt.Sprintf("note%d", s.notes), Text: fmt.Sprintf("Reflection %d.", s.notes), Tokens: 5,

@@ -10,10 +10,14 @@ import (
 
 	"github.com/adkmemory/adkmemory/backends"
 	"github.com/adkmemory/adkmemory/backends/backendtest"
+	"github.com/adkmemory/adkmemory/backends/gormstore/gormtest"
 	"github.com/adkmemory/adkmemory/backends/sqlite"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	backendtest.ChildMain(child)
+	goleak.VerifyTestMain(m)
+}
 
 func openFile(t testing.TB, path string) *sqlite.Store {
 	store, err := sqlite.Open(context.Background(), path)
@@ -28,49 +32,13 @@ func harness(t testing.TB, path string) backendtest.Harness {
 	store := openFile(t, path)
 	h := backendtest.Harness{
 		Store: store,
-		Age:   func(d time.Duration) { age(t, store, d) },
-		Rows:  func(app, user string) map[string]int { return rows(t, store, app, user) },
+		Age:   func(d time.Duration) { gormtest.Age(t, store.DB(), d) },
+		Rows:  func(app, user string) map[string]int { return gormtest.Rows(t, store.DB(), app, user) },
 	}
 	if path != ":memory:" {
 		h.Another = func() backends.Store { return openFile(t, path) }
 	}
 	return h
-}
-
-// age makes everything that the store dated look older.
-func age(t testing.TB, store *sqlite.Store, d time.Duration) {
-	for _, statement := range []string{
-		"UPDATE adkmemory_sessions SET updated_at = updated_at - ?",
-		"UPDATE adkmemory_sessions SET deleted_at = deleted_at - ? WHERE deleted_at > 0",
-		"UPDATE adkmemory_leases SET expires_at = expires_at - ?",
-	} {
-		if err := store.DB().Exec(statement, d.Microseconds()).Error; err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// rows counts what every table with the columns app and user_id holds, but for tombstones.
-func rows(t testing.TB, store *sqlite.Store, app, user string) map[string]int {
-	var tables []string
-	err := store.DB().Raw(`SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c ON c.name = 'user_id'
-		WHERE m.type = 'table'`).Scan(&tables).Error
-	if err != nil || len(tables) < 5 {
-		t.Fatal(tables, err)
-	}
-	counts := map[string]int{}
-	for _, table := range tables {
-		where := " WHERE app = ? AND (user_id = ? OR ? = '')"
-		if table == "adkmemory_sessions" {
-			where += " AND deleted_at = 0"
-		}
-		var n int
-		if err := store.DB().Raw("SELECT count(*) FROM "+table+where, app, user, user).Scan(&n).Error; err != nil {
-			t.Fatal(err)
-		}
-		counts[table] = n
-	}
-	return counts
 }
 
 func TestFile(t *testing.T) {
