@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/genai"
 
@@ -111,7 +112,7 @@ func TestExtractive(t *testing.T) {
 		for i := range rows {
 			rows[i] = strings.Repeat(unlikeID(i)+"_", 9)
 		}
-		req := with(result("dump", map[string]any{"rows": rows}), user(unlike(800)))
+		req := with(result("dump", map[string]any{"rows": rows}))
 		req.MaxTokens = 400
 		if err := observer.Check(extract(t, req), req, observer.Guard{}); err != nil {
 			t.Errorf("refused: %v", err)
@@ -123,13 +124,16 @@ func TestExtractive(t *testing.T) {
 			for _, messages := range [][]observer.Message{
 				{user("Hi")}, {user("Ok, Tom.")}, {user("")}, {{}}, {{Content: &genai.Content{Parts: []*genai.Part{nil, {Thought: true, Text: "x"}}}}},
 				talk(), append(talk(), result("x", flights(100))), {user(strings.Repeat("日本語の長い文。", 200))}, {user(strings.Repeat("x", 5000))},
-				{user("a\xff\xfe\x00 Zoë \xe2\x80 42")},
+				{user("a\xff\xfe\x00 Zoë \xe2\x80 42")}, {result("x\x00", map[string]any{"i\x00": "A\x0042\xff"}), toolCall("\x00", map[string]any{"a\xff": "b\x00"})},
 			} {
 				req := observer.Request{Messages: messages, MaxTokens: size}
 				note := extract(t, req)
 				got, source := (token.Estimator{}).Count(note), 0
 				for _, m := range messages {
 					source += token.Content(token.Estimator{}, m.Content)
+				}
+				if !utf8.ValidString(note) || strings.ContainsRune(note, 0) {
+					t.Errorf("cannot be stored: %q", note)
 				}
 				if size > 8 && got > size || got > max(source, 1) {
 					t.Errorf("%d tokens, asked for %d, source %d: %q", got, size, source, note)
@@ -189,7 +193,7 @@ func recorded(t testing.TB, name string) []observer.Message {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var out []observer.Message
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 16<<20)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/adkmemory/adkmemory/middleware/observer/extract"
 	"github.com/adkmemory/adkmemory/middleware/token"
 )
 
@@ -62,9 +63,10 @@ func CheckText(note string) error {
 	return nil
 }
 
-// Clean removes what models put around an answer: a code fence around all of it, and headings in front of it.
+// Clean removes what models put around an answer, a code fence around all of it and headings in front of it, and what
+// cannot be stored (see [extract.Sanitise]).
 func Clean(text string) string {
-	text = strings.TrimSpace(text)
+	text = strings.TrimSpace(extract.Sanitise(text))
 	if inner, ok := strings.CutPrefix(text, "```"); ok {
 		if body, ok := strings.CutSuffix(inner, "```"); ok && !strings.Contains(body, "```") {
 			if _, rest, ok := strings.Cut(body, "\n"); ok {

@@ -115,6 +115,7 @@ func TestClean(t *testing.T) {
 		"#1 is a number":                "#1 is a number",
 		"```\na\n```\nb\n```\nc\n```":   "```\na\n```\nb\n```\nc\n```",
 		"```":                           "```",
+		"a\x00b\x1bc\xff\td":            "abc\ufffd\td",
 		"":                              "",
 	} {
 		t.Run("OBS-2 wrapping goes, text stays: "+in, func(t *testing.T) {

@@ -149,13 +149,13 @@ func TestLLMMisbehaves(t *testing.T) {
 				if err != nil || n.Text != tc.note {
 					t.Errorf("note %q, error %v", n.Text, err)
 				}
-			case tc.want == errAny:
+			case errors.Is(tc.want, errAny):
 				if !errors.As(err, &resp) {
 					t.Errorf("error %v, want a ResponseError", err)
 				}
 			case !errors.Is(err, tc.want):
 				t.Errorf("error %v, want %v", err, tc.want)
-			case tc.want != errModel && !errors.Is(err, observer.ErrRejected):
+			case !errors.Is(tc.want, errModel) && !errors.Is(err, observer.ErrRejected):
 				t.Errorf("%v is no rejection", err)
 			}
 			if tc.model.read > 10_001 {
@@ -176,9 +176,9 @@ func TestLLMMisbehaves(t *testing.T) {
 		t.Parallel()
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		for _, m := range []*scripted{says("- late"), {}} {
-			if _, err := newLLM(t, observer.Config{Model: m}).Observe(ctx, observer.Request{Messages: talk()}); !errors.Is(err, context.Canceled) {
-				t.Errorf("error %v", err)
+		for _, m := range []*scripted{says("- late"), {}, {steps: make([]step, 100)}} {
+			if _, err := newLLM(t, observer.Config{Model: m}).Observe(ctx, observer.Request{Messages: talk()}); !errors.Is(err, context.Canceled) || m.read > 1 {
+				t.Errorf("error %v after %d pieces", err, m.read)
 			}
 		}
 	})

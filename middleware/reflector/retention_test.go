@@ -147,7 +147,7 @@ func load(t *testing.T, name string) [][]observer.Message {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var sessions [][]observer.Message
 	last := ""
 	lines := bufio.NewScanner(f)

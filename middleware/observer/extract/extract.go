@@ -141,7 +141,7 @@ func newSelector(lines []Line, o Options) *selector {
 			g = byLabel[lines[i].Label]
 		}
 		for _, it := range lines[i].Items {
-			u := &unit{group: g, text: strings.ToValidUTF8(it.Value, ""), item: true, scale: 1}
+			u := &unit{group: g, text: strings.Join(strings.Fields(Sanitise(it.Value)), " "), item: true, scale: 1}
 			if it.Name != "" {
 				k := name{text: it.Name, cost: g}
 				if names[k] == nil {
@@ -208,7 +208,7 @@ const minGain = 0.5
 func (s *selector) gain(u *unit) float64 {
 	fresh := 0.0
 	for _, f := range u.facts {
-		if !s.told[f] && !(u.item && s.listed[f]) {
+		if !s.told[f] && (!u.item || !s.listed[f]) {
 			fresh += s.facts.weight[f]
 		}
 	}

@@ -11,7 +11,7 @@ const maxSentence = 240
 
 // split returns the sentences of a line, white space collapsed, list marks removed.
 func split(l *Line) []string {
-	valid := strings.ToValidUTF8(l.Text, "\uFFFD")
+	valid := Sanitise(l.Text)
 	if l.Whole {
 		if text := strings.Join(strings.Fields(valid), " "); text != "" {
 			return []string{text}
@@ -48,7 +48,7 @@ func split(l *Line) []string {
 				}
 				next += n
 			}
-			if wideEnd(r) || (next == len(text) || isSpaceAt(text, next)) && !(r == '.' && abbreviates(text[start:i])) {
+			if wideEnd(r) || (next == len(text) || isSpaceAt(text, next)) && (r != '.' || !abbreviates(text[start:i])) {
 				add(text[start:next])
 				start = next
 			}
@@ -57,6 +57,23 @@ func split(l *Line) []string {
 	add(text[start:])
 	return out
 }
+
+// Sanitise makes text fit to be stored anywhere: bytes that are not UTF-8 become U+FFFD, and control characters other
+// than white space, which some databases refuse, are removed.
+func Sanitise(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if strings.IndexFunc(text, isControl) < 0 {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if isControl(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+func isControl(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }
 
 func isBreak(r rune) bool {
 	return r == '\n' || r == '\r' || r == '\v' || r == '\f' || r == 0x85 || r == 0x2028 || r == 0x2029
