@@ -19,20 +19,26 @@ import (
 	"github.com/adkmemory/adkmemory/middleware/window"
 )
 
-// toMessage copies what the background needs of an event. A content too large to store keeps its text, cut to size, and
-// loses the rest: the note is then all that is left of it.
-func toMessage(e *session.Event, index int64, tokens int) backends.Message {
+// toMessage copies what the background needs of an event, and returns its fingerprint. A content too large to store keeps
+// its text, cut to size, and loses the rest: the note is then all that is left of it. An id that no store would take is
+// replaced; the fingerprint finds the event then.
+func toMessage(e *session.Event, index int64, tokens int) (backends.Message, string) {
 	content := window.ContentOf(e)
 	m := backends.Message{
 		ID: e.ID, Index: index, InvocationID: e.InvocationID, Author: e.Author, Role: content.Role,
 		Time: e.Timestamp.Truncate(backends.TimePrecision), Text: searchText(content), Tokens: tokens,
 	}
-	if raw, err := json.Marshal(content); err == nil && len(raw)+len(m.Text) <= backends.MaxMessageBytes {
+	raw, err := json.Marshal(content)
+	if err == nil && len(raw)+len(m.Text) <= backends.MaxMessageBytes {
 		m.Content = raw
 	} else {
 		m.Text = cut(m.Text, backends.MaxTextBytes)
 	}
-	return m
+	mark := hash(e.Author, raw)
+	if backends.ValidateID("message id", m.ID) != nil {
+		m.ID = "event-" + mark
+	}
+	return m, mark
 }
 
 // toObserver is the inverse, for the Observer.

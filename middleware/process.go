@@ -60,12 +60,12 @@ func (m *Middleware) backlog(j *job, s *sessionState, events window.Events) {
 			if !window.IsMessage(e) || window.StreamOf(e) != stream {
 				continue
 			}
-			msg := toMessage(e, index, m.eventTokens(e))
+			msg, mark := toMessage(e, index, m.eventTokens(e))
 			if msg.Time.IsZero() {
 				msg.Time = m.deps.Now().Truncate(backends.TimePrecision)
 			}
 			b.messages = append(b.messages, msg)
-			b.prints = append(b.prints, fingerprint(e))
+			b.prints = append(b.prints, mark)
 			index++
 		}
 		j.streams = append(j.streams, b)

@@ -29,9 +29,13 @@ func (m *Middleware) AgentContext(key backends.SessionKey) *rawobs.AgentContext 
 // sync brings a session's state up to date with its events and the store, and records the tool results among what is
 // new. The caller holds the session's lock.
 func (m *Middleware) sync(key backends.SessionKey, s *sessionState, events window.Events, snap *backends.Snapshot) {
+	erased := s.erased(snap)
 	read := s.sync(events, snap, m.eventTokens)
 	if m.raw == nil {
 		return
+	}
+	if erased {
+		m.raw.Session(key.String()).Clear()
 	}
 	if read > 0 {
 		for i := read; i < s.seen; i++ {

@@ -122,6 +122,17 @@ func (s *sessionState) sync(events window.Events, snap *backends.Snapshot, token
 	return read
 }
 
+// erased forgets what was made of notes that are gone, and reports whether any were: the session was deleted since.
+func (s *sessionState) erased(snap *backends.Snapshot) bool {
+	if s.applied == nil || s.applied.Epoch == snap.Epoch || s.applied.Epoch == "" {
+		return false
+	}
+	clear(s.views)
+	s.turns = nil
+	s.generation++
+	return true
+}
+
 // locate finds the cursors among the events before anything of them was read.
 func (s *sessionState) locate(events window.Events, snap *backends.Snapshot) {
 	s.applied = snap
