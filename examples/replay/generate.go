@@ -84,7 +84,14 @@ func unanswered() transcript.Conversation {
 	w.talk(5)
 	w.user("Ask the harbour master for a berth.")
 	w.model(w.call("ask_harbour_master", map[string]any{"berth": 7}))
-	w.talk(60)
+	w.open = nil // and there will never be an answer
+	for i := range 20 {
+		w.talk(2)
+		w.user("Ask him for another one.")
+		w.model("I will.", w.call("ask_harbour_master", map[string]any{"berth": i}), w.call("note", map[string]any{"berth": i}))
+		w.user(w.result(map[string]any{"free": i%3 == 0}), w.result(map[string]any{"noted": remark(i)}))
+		w.model("He answered at once.")
+	}
 	return w.conversation
 }
 

@@ -55,6 +55,13 @@ func data(t *testing.T, name string) string {
 	return path
 }
 
+func skipLong(t *testing.T) {
+	t.Helper()
+	if testing.Short() || raceEnabled {
+		t.Skip("a long conversation; not with -short or -race")
+	}
+}
+
 func wantCovered(t *testing.T, r Result) {
 	t.Helper()
 	if r.UncoveredMessages+r.BrokenPairs+r.DroppedHardLimit+r.NotesLeftOut != 0 {
@@ -78,14 +85,13 @@ func TestReplayOfRealConversations(t *testing.T) {
 			path := data(t, tt.file)
 			t.Run("BUD-7 each session alone is covered", func(t *testing.T) {
 				t.Parallel()
+				skipLong(t)
 				_, total := results(t, "-transcript", path)
 				wantCovered(t, total)
 			})
 			t.Run("BUD-4 BUD-7 joined it is covered and cheap", func(t *testing.T) {
 				t.Parallel()
-				if testing.Short() {
-					t.Skip("a long conversation; not with -short")
-				}
+				skipLong(t)
 				_, total := results(t, "-transcript", path, "-concat", "25", "-backend", "sqlite")
 				wantCovered(t, total)
 				if got := share(total.SentTokens, total.HistoryTokens); got >= tt.share {
@@ -98,9 +104,7 @@ func TestReplayOfRealConversations(t *testing.T) {
 			})
 			t.Run("BUF-1 BUD-7 a slow Observer changes nothing of that", func(t *testing.T) {
 				t.Parallel()
-				if testing.Short() {
-					t.Skip("a long conversation; not with -short")
-				}
+				skipLong(t)
 				_, total := results(t, "-transcript", path, "-concat", "25", "-observer-latency", "100ms")
 				wantCovered(t, total)
 				if total.Observations == 0 {
