@@ -55,6 +55,18 @@ func data(t *testing.T, name string) string {
 	return path
 }
 
+// small writes a transcript that is just long enough for messages to leave the window.
+func small(t *testing.T) string {
+	t.Helper()
+	w := newWriter("small")
+	w.talk(100)
+	path := filepath.Join(t.TempDir(), "small.jsonl")
+	if err := writeTranscript(path, []transcript.Conversation{w.conversation}); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func skipLong(t *testing.T) {
 	t.Helper()
 	if testing.Short() || raceEnabled {
@@ -192,7 +204,7 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	t.Run("a database is replayed into twice", func(t *testing.T) {
 		t.Parallel()
-		args := []string{"-generate", "-backend", "sqlite", "-dsn", filepath.Join(t.TempDir(), "memory.db")}
+		args := []string{"-transcript", small(t), "-backend", "sqlite", "-dsn", filepath.Join(t.TempDir(), "memory.db")}
 		results(t, args...)
 		_, total := results(t, args...)
 		wantCovered(t, total)
@@ -200,7 +212,7 @@ func TestRun(t *testing.T) {
 	t.Run("for people", func(t *testing.T) {
 		t.Parallel()
 		var out bytes.Buffer
-		if err := run(t.Context(), []string{"-generate"}, &out, io.Discard); err != nil {
+		if err := run(t.Context(), []string{"-transcript", small(t)}, &out, io.Discard); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), "Every message was sent, or stood in a note of the same prompt.") {
