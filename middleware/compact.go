@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/adkmemory/adkmemory/backends"
 	"github.com/adkmemory/adkmemory/middleware/prompt"
 )
@@ -23,8 +25,8 @@ func (m *Middleware) compact(ctx context.Context, key backends.SessionKey, j job
 }
 
 func (m *Middleware) compactWith(ctx context.Context, compactor Compactor, key backends.SessionKey, j job) (err error) {
-	ctx, span := m.telemetry.start(ctx, "compact", key, j.link)
-	defer func() { m.telemetry.end(span, err) }()
+	ctx, a := m.telemetry.start(ctx, stageCompact, key, j.link)
+	defer func() { a.end(err) }()
 	snap, err := m.deps.Store.Load(ctx, key, backends.Stamp{})
 	if err != nil || snap == nil {
 		return err
@@ -41,6 +43,7 @@ func (m *Middleware) compactWith(ctx context.Context, compactor Compactor, key b
 		return nil
 	}
 	m.stats.compactions.Add(1)
+	a.span.SetAttributes(attribute.Int(attrReplaced, n))
 	for stream, cursor := range snap.Cursors {
 		if err := m.deps.Store.RebaseCursor(ctx, key, snap.Epoch, stream, cursor); err != nil {
 			return fmt.Errorf("rebase: %w", err)

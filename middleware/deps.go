@@ -74,7 +74,8 @@ type Deps struct {
 	// Counter estimates tokens. Default [token.Estimator], about four characters a token.
 	Counter token.Counter
 
-	// Logger takes warnings and errors. Message and note text is never logged. Default slog.Default().
+	// Logger takes warnings and errors, with the session's key and the ids of the trace. Message and note text is never
+	// logged. Default slog.Default().
 	Logger *slog.Logger
 
 	// TracerProvider and MeterProvider default to OpenTelemetry's global ones.

@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/genai"
 
 	"google.golang.org/adk/v2/agent"
 	"google.golang.org/adk/v2/model"
 
+	"github.com/adkmemory/adkmemory/backends"
 	"github.com/adkmemory/adkmemory/middleware/window"
 	"github.com/adkmemory/adkmemory/retriever"
 )
@@ -26,17 +28,18 @@ func (m *Middleware) knowledgeLayers() []string {
 
 // retrieve asks the layers for what fits the latest user message, while the caller goes on. The returned func waits and
 // gives the knowledge sections; a panicking retriever costs the knowledge, not the turn.
-func (m *Middleware) retrieve(ctx context.Context, c caller, req *model.LLMRequest) func() string {
+func (m *Middleware) retrieve(ctx context.Context, key backends.SessionKey, query string) func() string {
 	if len(m.layers) == 0 {
 		return func() string { return "" }
 	}
-	query := c.query(ctx, req)
 	done := make(chan string, 1)
 	go func() {
 		var text string
 		defer func() { done <- text }()
 		m.safely(ctx, func() {
-			res := m.deps.Retriever.Retrieve(ctx, retriever.Request{Query: query, Key: c.key, Layers: m.layers})
+			ctx, a := m.telemetry.start(ctx, stageRetrieve, key, trace.SpanContext{})
+			defer a.end(nil)
+			res := m.deps.Retriever.Retrieve(ctx, retriever.Request{Query: query, Key: key, Layers: m.layers})
 			knowledge, _ := m.deps.Retriever.Sections(res)
 			texts := make([]string, len(knowledge))
 			for i, s := range knowledge {

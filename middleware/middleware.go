@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/sony/gobreaker/v2"
+	"go.opentelemetry.io/otel/metric"
 
 	"google.golang.org/adk/v2/model"
 
@@ -41,6 +43,8 @@ type Middleware struct {
 	samples   atomic.Int64
 	telemetry *telemetry
 	stats     counters
+	gaugesMu  sync.Mutex
+	gauges    metric.Registration // from Start to Stop
 
 	extractObserver  observer.Observer
 	extractReflector reflector.Reflector
@@ -97,6 +101,7 @@ func (d Deps) withDefaults() Deps {
 	if d.Logger == nil {
 		d.Logger = slog.Default()
 	}
+	d.Logger = slog.New(tracedLog{d.Logger.Handler()})
 	if d.Now == nil {
 		d.Now = time.Now
 	}
@@ -127,14 +132,14 @@ func (m *Middleware) writers() error {
 	m.extractObserver = observer.NewExtractive(observer.ExtractiveConfig{Counter: m.deps.Counter})
 	m.extractReflector = reflector.NewExtractive(reflector.ExtractiveConfig{Counter: m.deps.Counter})
 	if m.deps.Observer == nil {
-		o, err := observer.New(observer.Config{Model: m.deps.Model, Counter: m.deps.Counter, Prompt: m.cfg.ObserverPrompt})
+		o, err := observer.New(observer.Config{Model: m.telemetry.traced(m.deps.Model, m.cfg.Provider), Counter: m.deps.Counter, Prompt: m.cfg.ObserverPrompt})
 		if err != nil {
 			return fmt.Errorf("adkmemory: observer: %w", err)
 		}
 		m.deps.Observer = o
 	}
 	if m.deps.Reflector == nil {
-		r, err := reflector.New(reflector.Config{Model: m.deps.Model, Counter: m.deps.Counter, Prompt: m.cfg.ReflectorPrompt})
+		r, err := reflector.New(reflector.Config{Model: m.telemetry.traced(m.deps.Model, m.cfg.Provider), Counter: m.deps.Counter, Prompt: m.cfg.ReflectorPrompt})
 		if err != nil {
 			return fmt.Errorf("adkmemory: reflector: %w", err)
 		}
@@ -160,7 +165,10 @@ func (m *Middleware) Start(ctx context.Context) error {
 	if !m.cfg.Enabled {
 		return nil
 	}
-	return m.buffer.Start(ctx)
+	if err := m.buffer.Start(ctx); err != nil {
+		return err
+	}
+	return m.watch()
 }
 
 // Stop takes no new work, completes what was triggered and returns. When ctx ends first, it cancels the rest and returns
@@ -170,6 +178,7 @@ func (m *Middleware) Stop(ctx context.Context) error {
 	if !m.cfg.Enabled {
 		return nil
 	}
+	defer m.unwatch()
 	return m.buffer.Stop(ctx)
 }
 

@@ -23,6 +23,7 @@ type job struct {
 	epoch   string
 	model   model.LLM
 	link    trace.SpanContext // of the turn that triggered it
+	begin   time.Time         // when it did
 	streams []streamBacklog
 	upTo    int    // the last event before which all is observed once the job is done; -1 without an ADK session
 	upToID  string // its id
@@ -79,7 +80,8 @@ func (m *Middleware) backlog(j *job, s *sessionState, events window.Events) {
 // process works off one job: it observes each stream's backlog, oldest first, then condenses what has grown too large,
 // then compacts. It is the buffer's Process func.
 func (m *Middleware) process(ctx context.Context, key backends.SessionKey, j job) {
-	ctx = withoutMemory(ctx)
+	ctx, a := m.telemetry.start(withoutMemory(ctx), stageProcess, key, j.link)
+	defer a.end(nil)
 	release, ok := m.lease(ctx, key)
 	if !ok {
 		return
@@ -213,10 +215,10 @@ func (b streamBacklog) take(limit int) streamBacklog {
 
 // observe writes and stores one note over the batch. It returns the cursor behind it.
 func (m *Middleware) observe(ctx context.Context, key backends.SessionKey, s *sessionState, j job, epoch string, from backends.Cursor, batch streamBacklog) (to backends.Cursor, err error) {
-	ctx, span := m.telemetry.start(ctx, "observe", key, j.link)
-	defer func() { m.telemetry.end(span, err) }()
+	ctx, a := m.telemetry.start(ctx, stageObserve, key, j.link)
+	defer func() { a.end(err) }()
 
-	req := observer.Request{Model: j.model}
+	req := observer.Request{Model: m.telemetry.traced(j.model, "")}
 	for _, msg := range batch.messages {
 		req.Messages = append(req.Messages, toObserver(msg))
 	}
@@ -242,12 +244,17 @@ func (m *Middleware) observe(ctx context.Context, key backends.SessionKey, s *se
 	if *m.cfg.Archive {
 		c.Messages = batch.messages
 	}
-	o, err := m.deps.Store.Commit(ctx, key, c)
+	commitCtx, commit := m.telemetry.start(ctx, stageCommit, key, trace.SpanContext{})
+	o, err := m.deps.Store.Commit(commitCtx, key, c)
+	commit.end(err)
 	if err != nil {
 		return to, fmt.Errorf("commit: %w", err)
 	}
+	if !j.begin.IsZero() {
+		m.telemetry.metrics.lag.record(time.Since(j.begin).Seconds())
+	}
 	m.stats.observations.Add(1)
-	m.telemetry.wrote(span, o.Note, len(batch.messages), batch.tokens())
+	a.wrote(o.Note, 0, len(batch.messages), batch.tokens())
 	return to, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/adkmemory/adkmemory/backends"
 	"github.com/adkmemory/adkmemory/middleware/observer"
 	"github.com/adkmemory/adkmemory/middleware/reflector"
@@ -55,7 +57,7 @@ func (m *Middleware) reflectOnObservations(ctx context.Context, key backends.Ses
 		}
 		total -= tokens[stream]
 		count -= len(groups[stream])
-		req := reflector.Request{Observations: groups[stream], Model: j.model}
+		req := reflector.Request{Observations: groups[stream], Model: m.telemetry.traced(j.model, "")}
 		if err := m.condense(ctx, key, s, j, snap.Epoch, stream, s.unshrunk, req); err != nil {
 			return err
 		}
@@ -78,7 +80,7 @@ func (m *Middleware) reflectOnReflections(ctx context.Context, key backends.Sess
 			continue
 		}
 		count -= len(groups[stream]) - 1
-		req := reflector.Request{Reflections: groups[stream], Model: j.model}
+		req := reflector.Request{Reflections: groups[stream], Model: m.telemetry.traced(j.model, "")}
 		if err := m.condense(ctx, key, s, j, snap.Epoch, stream, s.unshrunkMR, req); err != nil {
 			return err
 		}
@@ -110,8 +112,8 @@ func (m *Middleware) condense(ctx context.Context, key backends.SessionKey, s *s
 	if total <= refused {
 		return nil
 	}
-	ctx, span := m.telemetry.start(ctx, "reflect", key, j.link)
-	defer func() { m.telemetry.end(span, err) }()
+	ctx, a := m.telemetry.start(ctx, stageReflect, key, j.link)
+	defer func() { a.end(err) }()
 
 	note, err := m.write(ctx, key, s, total-1,
 		func(ctx context.Context) (observer.Note, error) { return m.deps.Reflector.Reflect(ctx, req) },
@@ -128,7 +130,9 @@ func (m *Middleware) condense(ctx context.Context, key backends.SessionKey, s *s
 	n.ID, n.Text, n.Tokens, n.Writer = m.deps.NewID(), note.Text, note.Tokens, note.Writer
 	n.CreatedAt = m.deps.Now().Truncate(backends.TimePrecision)
 	n.Range = joinRanges(sources)
-	stored, err := m.deps.Store.Condense(ctx, key, c)
+	commitCtx, commit := m.telemetry.start(ctx, stageCommit, key, trace.SpanContext{})
+	stored, err := m.deps.Store.Condense(commitCtx, key, c)
+	commit.end(err)
 	if err != nil {
 		return fmt.Errorf("condense: %w", err)
 	}
@@ -136,7 +140,7 @@ func (m *Middleware) condense(ctx context.Context, key backends.SessionKey, s *s
 	delete(unshrunk, stream)
 	s.mu.Unlock()
 	m.stats.reflections.Add(1)
-	m.telemetry.wrote(span, stored.Note, len(sources), total)
+	a.wrote(stored.Note, stored.Generation, len(sources), total)
 	return nil
 }
 

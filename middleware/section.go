@@ -114,8 +114,9 @@ func stillCovers(included []string, snap *backends.Snapshot, view backends.Strea
 	return kept == len(included)
 }
 
-// account counts what a turn could not show.
-func (m *Middleware) account(ctx context.Context, key backends.SessionKey, d decision) {
+// account counts what a turn shows, and what it could not show.
+func (m *Middleware) account(ctx context.Context, key backends.SessionKey, contents int, d decision) {
+	m.telemetry.sent(ctx, contents, d)
 	m.stats.rawLeftOut.Add(int64(d.window.RawLeftOut + d.rawLeftOut))
 	m.stats.notesLeftOut.Add(int64(len(d.section.LeftOut)))
 	m.stats.droppedHardLimit.Add(int64(d.window.Forced))

@@ -1,9 +1,6 @@
 package middleware
 
-import (
-	"context"
-	"sync/atomic"
-)
+import "context"
 
 // Stats counts what a middleware has done since it was made.
 type Stats struct {
@@ -26,9 +23,10 @@ type Stats struct {
 }
 
 type counters struct {
-	observations, reflections, fallbacks, compactions                       atomic.Int64
-	observeFailures, reflectFailures, compactFailures, loadFailures, panics atomic.Int64
-	conflicts, waits, droppedHardLimit, notesLeftOut, rawLeftOut            atomic.Int64
+	observations, reflections, fallbacks, compactions                       count
+	observeFailures, reflectFailures, compactFailures, loadFailures, panics count
+	conflicts, waits, droppedHardLimit, notesLeftOut, rawLeftOut            count
+	droppedTriggers                                                         count // for the metric; Stats asks the buffer
 }
 
 // Stats returns the current counts. Zero with memory disabled.
@@ -49,7 +47,7 @@ func (m *Middleware) Stats() Stats {
 }
 
 // fault counts a failure and logs it once.
-func (m *Middleware) fault(ctx context.Context, count *atomic.Int64, msg string, err error, args ...any) {
+func (m *Middleware) fault(ctx context.Context, count *count, msg string, err error, args ...any) {
 	count.Add(1)
 	m.deps.Logger.ErrorContext(ctx, "adkmemory: "+msg, append(args, "error", err)...)
 }

@@ -61,8 +61,15 @@ func (m *Middleware) safely(ctx context.Context, f func()) {
 // prepareFor is prepare for a caller that is known. llm is nil when the caller does not know it.
 func (m *Middleware) prepareFor(ctx context.Context, c caller, req *model.LLMRequest, llm model.LLM) turn {
 	t := turn{m: m, request: req, model: req.Model}
+	var query string
+	if len(m.layers) > 0 {
+		query = c.query(ctx, req) // before the context loses its type
+	}
+	ctx, a := m.telemetry.start(ctx, stageAssemble, c.key, trace.SpanContext{})
+	var err error
+	defer func() { a.end(err) }()
 	s := m.session(c.key)
-	retrieved := m.retrieve(ctx, c, req)
+	retrieved := m.retrieve(ctx, c.key, query)
 	snap, err := m.load(ctx, c.key, s)
 	knowledge := retrieved()
 	if err != nil {
@@ -96,6 +103,8 @@ func (m *Middleware) load(ctx context.Context, key backends.SessionKey, s *sessi
 	if have != nil {
 		stamp = have.Stamp
 	}
+	begin := time.Now()
+	defer func() { m.telemetry.metrics.stages[stageLoad].record(time.Since(begin).Seconds()) }()
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.LoadTimeout)
 	defer cancel()
 	snap, err := m.deps.Store.Load(ctx, key, stamp)
@@ -143,7 +152,7 @@ func (m *Middleware) compose(ctx context.Context, c caller, s *sessionState, sna
 	if d.window.Over {
 		d = m.decide(ctx, call, s, snap, true)
 	}
-	m.account(ctx, c.key, d)
+	m.account(ctx, c.key, len(req.Contents), d)
 	m.record(call, s, d, knowledge)
 	return m.assemble(req, d.window.Contents, m.order(knowledge, d.section.Text, d.raw)...)
 }
@@ -234,10 +243,12 @@ func (m *Middleware) trigger(ctx context.Context, key backends.SessionKey, s *se
 	if _, busy := m.buffer.Busy(key); busy && s.since <= m.cfg.MessageTokenThreshold {
 		return
 	}
-	j := job{epoch: s.snap.Epoch, model: s.model, link: trace.SpanContextFromContext(ctx)}
+	j := job{epoch: s.snap.Epoch, model: s.model, link: trace.SpanContextFromContext(ctx), begin: time.Now()}
 	m.backlog(&j, s, events)
 	if m.buffer.Trigger(key, j) {
 		s.since = 0
+	} else {
+		m.stats.droppedTriggers.Add(1)
 	}
 }
 
