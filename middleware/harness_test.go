@@ -96,6 +96,8 @@ type appConfig struct {
 	tools       []tool.Tool
 	store       backends.Store
 	sessions    session.Service
+	plugin      bool // register the plugin with the runner
+	bare        bool // leave the model unwrapped
 }
 
 func with(f func(*appConfig)) appOption { return f }
@@ -124,14 +126,26 @@ func newApp(t *testing.T, llm *scripted, opts ...appOption) *app {
 			t.Error(err)
 		}
 	})
-	a, err := llmagent.New(llmagent.Config{Name: "travel", Model: mem.Model(llm), Instruction: c.instruction, Tools: c.tools})
+	agentModel := mem.Model(llm)
+	if c.bare {
+		agentModel = llm
+	}
+	var plugins runner.PluginConfig
+	if c.plugin {
+		p, err := mem.Plugin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		plugins.Plugins = append(plugins.Plugins, p)
+	}
+	a, err := llmagent.New(llmagent.Config{Name: "travel", Model: agentModel, Instruction: c.instruction, Tools: c.tools})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.sessions == nil {
 		c.sessions = session.InMemoryService()
 	}
-	r, err := runner.New(runner.Config{AppName: "app", Agent: a, SessionService: c.sessions, AutoCreateSession: true})
+	r, err := runner.New(runner.Config{AppName: "app", Agent: a, SessionService: c.sessions, AutoCreateSession: true, PluginConfig: plugins})
 	if err != nil {
 		t.Fatal(err)
 	}

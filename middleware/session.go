@@ -122,9 +122,10 @@ func (s *sessionState) sync(events window.Events, snap *backends.Snapshot, token
 	return read
 }
 
-// erased forgets what was made of notes that are gone, and reports whether any were: the session was deleted since.
+// erased forgets what was made of notes that are gone, and reports whether any were: the session was deleted since. A
+// first epoch without a cursor is a deletion's as well; one with a cursor is the first commit's.
 func (s *sessionState) erased(snap *backends.Snapshot) bool {
-	if s.applied == nil || s.applied.Epoch == snap.Epoch || s.applied.Epoch == "" {
+	if s.applied == nil || s.applied.Epoch == snap.Epoch || s.applied.Epoch == "" && len(snap.Cursors) > 0 {
 		return false
 	}
 	clear(s.views)
