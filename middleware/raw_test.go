@@ -35,7 +35,9 @@ func report(id int) string {
 func lookup(t *testing.T) tool.Tool {
 	t.Helper()
 	tl, err := functiontool.New(functiontool.Config{Name: "lookup", Description: "Looks up a report."},
-		func(_ agent.Context, args lookupArgs) (lookupResult, error) { return lookupResult{report(args.ID)}, nil })
+		func(_ agent.Context, args lookupArgs) (lookupResult, error) {
+			return lookupResult{report(args.ID)}, nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
