@@ -128,7 +128,17 @@ func coverage(c *call, sent prompt, kept []int, book *noteBook) covered {
 	if !slices.Contains(isKept, false) {
 		return covered{}
 	}
-	shown := book.shownIn(c, sent, kept)
+	// Nearly always the active notes are what the prompt shows. Notes that were condensed meanwhile may stand there too:
+	// a layout that keeps the prefix stable renews its notes rarely. To look for all of them takes longer.
+	result := c.check(isKept, book, book.shownIn(c, sent, kept, false))
+	if result != (covered{}) {
+		result = c.check(isKept, book, book.shownIn(c, sent, kept, true))
+	}
+	return result
+}
+
+// check is coverage for the notes that the prompt shows.
+func (c *call) check(isKept []bool, book *noteBook, shown map[string]bool) covered {
 	line := newTimeline(c.events)
 	noted := map[string]bool{}
 	leftOut := map[string]map[string]bool{} // by note, the events it covers

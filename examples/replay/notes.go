@@ -65,9 +65,9 @@ func (b *noteBook) active() (map[string]bool, int64) {
 }
 
 // shownIn returns the notes whose text stands in the prompt: in its instruction, or in a content that was added. Only
-// letters and digits are compared, so that any way of quoting will do. A note that was no longer active when the call
-// began cannot be there.
-func (b *noteBook) shownIn(c *call, sent prompt, kept []int) map[string]bool {
+// letters and digits are compared, so that any way of quoting will do. Notes that were no longer active when the call
+// began are looked for with condensed only.
+func (b *noteBook) shownIn(c *call, sent prompt, kept []int, condensed bool) map[string]bool {
 	var text strings.Builder
 	text.WriteString(lettersAndDigits(sent.system))
 	for i, j := range kept {
@@ -78,7 +78,7 @@ func (b *noteBook) shownIn(c *call, sent prompt, kept []int) map[string]bool {
 	all := text.String()
 	shown := map[string]bool{}
 	for id, plain := range b.plain {
-		if (c.active[id] || b.notes[id].Seq > c.lastSeq) && strings.Contains(all, plain) {
+		if (condensed || c.active[id] || b.notes[id].Seq > c.lastSeq) && strings.Contains(all, plain) {
 			shown[id] = true
 		}
 	}

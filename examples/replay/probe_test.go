@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"reflect"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -155,12 +156,16 @@ func TestProbeSeesFaults(t *testing.T) {
 func TestProbeBelievesNotesInThePromptOnly(t *testing.T) {
 	t.Parallel()
 	// In the fifth call the first two messages leave the window; a note about them is in the store.
-	play := func(t *testing.T, shown func(note string, req *model.LLMRequest), upTo int) Result {
+	play := func(t *testing.T, shown func(note string, req *model.LLMRequest), upTo int, condensed bool) Result {
 		calls := 0
 		return edited(t, chat(5), func(ctx context.Context, store backends.Store, req *model.LLMRequest) {
 			calls++
 			if calls == 4 {
-				observe(ctx, t, store, ctx.Value(callKey{}).(*call), upTo)
+				c := ctx.Value(callKey{}).(*call)
+				observe(ctx, t, store, c, upTo)
+				if condensed {
+					condense(ctx, t, store, c)
+				}
 			}
 			if calls == 5 {
 				req.Contents = req.Contents[2:]
@@ -168,28 +173,66 @@ func TestProbeBelievesNotesInThePromptOnly(t *testing.T) {
 			}
 		})
 	}
+	reflectionInPrompt := func(_ string, req *model.LLMRequest) {
+		req.Config.SystemInstruction = genai.NewContentFromText("> A ship came, says the reflection.", genai.RoleUser)
+	}
 	inPrompt := func(note string, req *model.LLMRequest) {
 		req.Config.SystemInstruction = genai.NewContentFromText(textOf(req.Config.SystemInstruction)+note, genai.RoleUser)
 	}
 	t.Run("a note in the prompt covers", func(t *testing.T) {
 		t.Parallel()
-		if r := play(t, inPrompt, 1); r.UncoveredMessages+r.NotesLeftOut != 0 || r.Observations != 1 {
+		if r := play(t, inPrompt, 1, false); r.UncoveredMessages+r.NotesLeftOut != 0 || r.Observations != 1 {
 			t.Errorf("%+v, want all covered by one observation", r)
 		}
 	})
 	t.Run("a note that covers half leaves the other half", func(t *testing.T) {
 		t.Parallel()
-		if r := play(t, inPrompt, 0); r.UncoveredMessages != 1 {
+		if r := play(t, inPrompt, 0, false); r.UncoveredMessages != 1 {
 			t.Errorf("uncovered = %d, want 1", r.UncoveredMessages)
 		}
 	})
 	t.Run("a note that is not in the prompt is left out", func(t *testing.T) {
 		t.Parallel()
-		r := play(t, func(string, *model.LLMRequest) {}, 1)
+		r := play(t, func(string, *model.LLMRequest) {}, 1, false)
 		if r.UncoveredMessages != 0 || r.NotesLeftOut != 1 {
 			t.Errorf("uncovered = %d, left out = %d, want 0 and 1", r.UncoveredMessages, r.NotesLeftOut)
 		}
 	})
+	t.Run("REF-4 a reflection in the prompt covers what its sources cover", func(t *testing.T) {
+		t.Parallel()
+		if r := play(t, reflectionInPrompt, 1, true); r.UncoveredMessages+r.NotesLeftOut != 0 || r.MaxGeneration != 1 {
+			t.Errorf("%+v, want all covered by a reflection", r)
+		}
+		if r := play(t, reflectionInPrompt, 0, true); r.UncoveredMessages != 1 {
+			t.Errorf("uncovered = %d, want 1 that the reflection's source does not cover", r.UncoveredMessages)
+		}
+	})
+	t.Run("CTX-9 a condensed note that still stands in the prompt covers", func(t *testing.T) {
+		t.Parallel()
+		if r := play(t, inPrompt, 1, true); r.UncoveredMessages+r.NotesLeftOut != 0 {
+			t.Errorf("uncovered = %d, left out = %d, want none", r.UncoveredMessages, r.NotesLeftOut)
+		}
+	})
+}
+
+// condense puts a reflection, that claims a longer range, in the place of the note.
+func condense(ctx context.Context, t *testing.T, store backends.Store, c *call) {
+	t.Helper()
+	snapshot, err := store.Load(ctx, c.key, backends.Stamp{})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	_, err = store.Condense(ctx, c.key, backends.Condense{
+		Epoch: snapshot.Epoch,
+		Reflection: backends.Reflection{Generation: 1, Sources: []string{"n1"}, Note: backends.Note{
+			ID: "r1", Text: "A ship came, says the reflection.", CreatedAt: time.Now(),
+			Range: backends.Range{End: 3, StartID: c.events[0].ID, EndID: c.events[3].ID},
+		}},
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // observe stores a note over the session's first events up to an index.
@@ -227,6 +270,34 @@ func TestPrefixStableRatio(t *testing.T) {
 			t.Errorf("ratio = %f", r.PrefixStableRatio)
 		}
 	})
+}
+
+func TestToolsReturnTheRecordedResults(t *testing.T) {
+	t.Parallel()
+	for _, c := range generated() {
+		t.Run(c.Session, func(t *testing.T) {
+			t.Parallel()
+			s := newScript(c)
+			seen := map[string]bool{}
+			edited(t, recorded(s), func(_ context.Context, _ backends.Store, req *model.LLMRequest) {
+				for _, content := range req.Contents {
+					for _, p := range content.Parts {
+						if r := p.FunctionResponse; r != nil && !seen[r.ID] {
+							seen[r.ID] = true
+							if want, ok := s.results[r.ID]; ok && !reflect.DeepEqual(r.Response, want.response) {
+								t.Errorf("call %s got %v, want %v", r.ID, r.Response, want.response)
+							}
+						}
+					}
+				}
+			})
+			for id := range s.results {
+				if !seen[id] {
+					t.Errorf("call %s got no response", id)
+				}
+			}
+		})
+	}
 }
 
 func TestScript(t *testing.T) {
