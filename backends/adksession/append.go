@@ -75,7 +75,7 @@ func (s *Service) AppendEvent(ctx context.Context, cur session.Session, event *s
 			return err
 		}
 		return writeState(tx, deltas)
-	})
+	}, s.writeTx)
 	if err != nil {
 		return wrap(op, err)
 	}

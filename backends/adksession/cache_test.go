@@ -14,17 +14,12 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/adkmemory/adkmemory/backends/adksession"
-	"github.com/adkmemory/adkmemory/backends/sqlite"
 )
 
 // counting opens a service that counts its reads, and the rows of events among them.
-func counting(t testing.TB, path string, cfg adksession.Config) (s *adksession.Service, queries, events *atomic.Int64) {
+func counting(t testing.TB, place string, cfg adksession.Config) (s *adksession.Service, queries, events *atomic.Int64) {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
+	store := storeAt(t, place)
 	queries, events = new(atomic.Int64), new(atomic.Int64)
 	count := func(tx *gorm.DB) {
 		queries.Add(1)
@@ -35,19 +30,17 @@ func counting(t testing.TB, path string, cfg adksession.Config) (s *adksession.S
 	if err := store.Reader().Callback().Row().After("gorm:row").Register("count", count); err != nil {
 		t.Fatal(err)
 	}
-	cfg.Reader = store.Reader()
-	if s, err = adksession.New(t.Context(), store.DB(), cfg); err != nil {
-		t.Fatal(err)
-	}
-	return s, queries, events
+	return openOn(t, store, cfg), queries, events
 }
 
-func TestCache(t *testing.T) {
-	t.Parallel()
+func TestCache(t *testing.T) { onEach(t, testCache) }
+
+func testCache(t *testing.T, db database) {
 	t.Run("OPS-2 a Get is one query when nothing was written elsewhere, also after own appends", func(t *testing.T) {
 		t.Parallel()
-		s, queries, _ := counting(t, file(t), adksession.Config{})
+		s, queries, _ := counting(t, db.make(t), adksession.Config{})
 		create(t, s)
+		queries.Store(0)
 		for n := range 5 {
 			sess := get(t, s)
 			wantIDs(t, sess, idsFrom(0, 2*n-1)...)
@@ -59,8 +52,8 @@ func TestCache(t *testing.T) {
 	})
 	t.Run("STO-4 appends, compaction, deletion and re-creation elsewhere are seen", func(t *testing.T) {
 		t.Parallel()
-		path := file(t)
-		a, b := openFile(t, path, adksession.Config{}), openFile(t, path, adksession.Config{})
+		path := db.make(t)
+		a, b := openAt(t, path, adksession.Config{}), openAt(t, path, adksession.Config{})
 		create(t, a)
 		addTurns(t, a, get(t, a), 0, 4)
 		wantIDs(t, get(t, b), idsFrom(0, 9)...)
@@ -81,8 +74,8 @@ func TestCache(t *testing.T) {
 	})
 	t.Run("OPS-2 after a write elsewhere only what is new is read", func(t *testing.T) {
 		t.Parallel()
-		path := file(t)
-		writer := openFile(t, path, adksession.Config{})
+		path := db.make(t)
+		writer := openAt(t, path, adksession.Config{})
 		s, _, reads := counting(t, path, adksession.Config{})
 		addTurns(t, writer, create(t, writer), 0, 4)
 		first := get(t, s)
@@ -97,7 +90,7 @@ func TestCache(t *testing.T) {
 	})
 	t.Run("SEC-4 the cache is bounded, and what it evicts is read again", func(t *testing.T) {
 		t.Parallel()
-		s, _, reads := counting(t, file(t), adksession.Config{CacheBytes: 40_000})
+		s, _, reads := counting(t, db.make(t), adksession.Config{CacheBytes: 40_000})
 		const sessions = 20
 		at := func(i int) *session.GetRequest {
 			return &session.GetRequest{AppName: "app", UserID: "user", SessionID: fmt.Sprint(i)}
@@ -126,7 +119,7 @@ func TestCache(t *testing.T) {
 	})
 	t.Run("SEC-4 a session larger than the cache is served without it", func(t *testing.T) {
 		t.Parallel()
-		s := openFile(t, file(t), adksession.Config{CacheBytes: 10_000})
+		s := openAt(t, db.make(t), adksession.Config{CacheBytes: 10_000})
 		sess := create(t, s)
 		add(t, s, sess, event(0, "a", "user", &genai.Part{Text: strings.Repeat("x", 20_000)}), event(1, "a", "agent"))
 		wantIDs(t, get(t, s), "e0", "e1")
@@ -135,7 +128,7 @@ func TestCache(t *testing.T) {
 	})
 	t.Run("CMP-5 a session object does not change when others read and append", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := db.open(t)
 		addTurns(t, s, create(t, s), 0, 1)
 		first := get(t, s)
 		events := first.Events()
@@ -152,7 +145,7 @@ func TestCache(t *testing.T) {
 	})
 	t.Run("CMP-5 the cache does not share the caller's event", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := db.open(t)
 		sess := create(t, s)
 		e := event(0, "a", "user")
 		add(t, s, sess, e)
@@ -163,8 +156,8 @@ func TestCache(t *testing.T) {
 	})
 	t.Run("CMP-5 many readers and one writer", func(t *testing.T) {
 		t.Parallel()
-		path := file(t)
-		s, other := openFile(t, path, adksession.Config{}), openFile(t, path, adksession.Config{})
+		path := db.make(t)
+		s, other := openAt(t, path, adksession.Config{}), openAt(t, path, adksession.Config{})
 		sess := create(t, s)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup

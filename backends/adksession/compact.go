@@ -129,5 +129,5 @@ func (s *Service) replace(
 			i = end
 		}
 		return insertEvent(tx, key, seq, event, data)
-	})
+	}, s.writeTx)
 }

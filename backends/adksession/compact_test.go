@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/adkmemory/adkmemory/backends"
 	"github.com/adkmemory/adkmemory/backends/adksession"
-	"github.com/adkmemory/adkmemory/backends/sqlite"
 	"github.com/adkmemory/adkmemory/middleware/window"
 )
 
@@ -46,12 +44,13 @@ func wantIDs(t *testing.T, sess session.Session, want ...string) {
 
 func withSummary(rest []string) []string { return append([]string{"summary"}, rest...) }
 
-func TestCompactMessages(t *testing.T) {
-	t.Parallel()
+func TestCompactMessages(t *testing.T) { onEach(t, testCompactMessages) }
+
+func testCompactMessages(t *testing.T, db database) {
 	t.Run("CMP-4 messages 0 to upToIndex inclusive give way to an earlier summary", func(t *testing.T) {
 		t.Parallel()
-		path := file(t)
-		s := openFile(t, path, adksession.Config{})
+		path := db.make(t)
+		s := openAt(t, path, adksession.Config{})
 		sess := create(t, s)
 		addTurns(t, s, sess, 0, 9)
 		e := event(100, "state", "agent")
@@ -60,7 +59,7 @@ func TestCompactMessages(t *testing.T) {
 		if n := compact(t, s, "e9", "what happened"); n != 10 {
 			t.Errorf("%d events deleted", n)
 		}
-		for _, service := range []*adksession.Service{s, openFile(t, path, adksession.Config{})} {
+		for _, service := range []*adksession.Service{s, openAt(t, path, adksession.Config{})} {
 			got := get(t, service)
 			wantIDs(t, got, append(withSummary(idsFrom(10, 19)), "e100")...)
 			summary := got.Events().At(0)
@@ -78,7 +77,7 @@ func TestCompactMessages(t *testing.T) {
 	})
 	t.Run("CMP-4 the summary is earlier than all that remains, also when times are not in order", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := db.open(t)
 		sess := create(t, s)
 		addTurns(t, s, sess, 0, 8)
 		late := event(50, "odd", "agent")
@@ -94,7 +93,7 @@ func TestCompactMessages(t *testing.T) {
 	})
 	t.Run("CMP-4 upToIndex 0 deletes nothing and still inserts the summary", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := db.open(t)
 		addTurns(t, s, create(t, s), 0, 5)
 		for range 2 {
 			n, err := s.CompactMessages(t.Context(), testKey, 0, "", "so far")
@@ -106,7 +105,7 @@ func TestCompactMessages(t *testing.T) {
 	})
 	t.Run("CMP-4 an empty session takes a summary, and goes on", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := db.open(t)
 		sess := create(t, s)
 		for range 2 {
 			if _, err := s.CompactMessages(t.Context(), testKey, 0, "", "so far"); err != nil {
@@ -119,7 +118,7 @@ func TestCompactMessages(t *testing.T) {
 	})
 	t.Run("CMP-4 repeated compaction replaces the summary before", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := db.open(t)
 		addTurns(t, s, create(t, s), 0, 9)
 		if n := compact(t, s, "e3", "first"); n != 4 {
 			t.Errorf("%d deleted", n)
@@ -135,7 +134,7 @@ func TestCompactMessages(t *testing.T) {
 	})
 	t.Run("CMP-4 another event at upToIndex, or none, is a conflict and changes nothing", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := db.open(t)
 		addTurns(t, s, create(t, s), 0, 9)
 		for index, id := range map[int]string{3: "e4", 99: "e3", 20: "e19", 0: "e1"} {
 			if _, err := s.CompactMessages(t.Context(), testKey, index, id, "so far"); !isConflict(err) {
@@ -146,7 +145,7 @@ func TestCompactMessages(t *testing.T) {
 	})
 	t.Run("SEC-4 bad arguments are refused", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := db.open(t)
 		addTurns(t, s, create(t, s), 0, 9)
 		for name, tt := range map[string]struct {
 			key     backends.SessionKey
@@ -171,18 +170,11 @@ func TestCompactMessages(t *testing.T) {
 	})
 	t.Run("CMP-4 a failure between two statements leaves everything as it was", func(t *testing.T) {
 		t.Parallel()
-		store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "memory.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = store.Close() }()
-		s, err := adksession.New(t.Context(), store.DB(), adksession.Config{Reader: store.Reader()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := storeAt(t, db.make(t))
+		s := openOn(t, store, adksession.Config{})
 		addTurns(t, s, create(t, s), 0, 9)
 		fault, failing := errors.New("disk on fire"), true
-		err = store.DB().Callback().Raw().Before("gorm:raw").Register("fault", func(tx *gorm.DB) {
+		err := store.DB().Callback().Raw().Before("gorm:raw").Register("fault", func(tx *gorm.DB) {
 			if failing && strings.HasPrefix(tx.Statement.SQL.String(), "INSERT INTO adkmemory_adk_events") {
 				_ = tx.AddError(fault)
 			}
@@ -200,8 +192,9 @@ func TestCompactMessages(t *testing.T) {
 	})
 }
 
-func TestCompactionKeeps(t *testing.T) {
-	t.Parallel()
+func TestCompactionKeeps(t *testing.T) { onEach(t, testCompactionKeeps) }
+
+func testCompactionKeeps(t *testing.T, db database) {
 	call := func(id string) *genai.Part {
 		return &genai.Part{FunctionCall: &genai.FunctionCall{ID: id, Name: "tool"}}
 	}
@@ -279,7 +272,7 @@ func TestCompactionKeeps(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := open(t)
+			s := db.open(t)
 			sess := create(t, s)
 			add(t, s, sess, tt.events...)
 			addTurns(t, s, sess, 50, 55)
@@ -301,19 +294,20 @@ func TestCompactionKeeps(t *testing.T) {
 	}
 	t.Run("CMP-5 KeepTurns says how many turns the tail has", func(t *testing.T) {
 		t.Parallel()
-		s := openFile(t, file(t), adksession.Config{KeepTurns: 1})
+		s := openAt(t, db.make(t), adksession.Config{KeepTurns: 1})
 		addTurns(t, s, create(t, s), 0, 4)
 		compact(t, s, "e9", "so far")
 		wantIDs(t, get(t, s), "summary", "e8", "e9")
 	})
 }
 
-func TestCompactionBesideATurn(t *testing.T) {
-	t.Parallel()
+func TestCompactionBesideATurn(t *testing.T) { onEach(t, testCompactionBesideATurn) }
+
+func testCompactionBesideATurn(t *testing.T, db database) {
 	t.Run("CMP-5 a running turn appends through the object it has, and loses nothing", func(t *testing.T) {
 		t.Parallel()
-		path := file(t)
-		s, other := openFile(t, path, adksession.Config{}), openFile(t, path, adksession.Config{})
+		path := db.make(t)
+		s, other := openAt(t, path, adksession.Config{}), openAt(t, path, adksession.Config{})
 		addTurns(t, s, create(t, s), 0, 9)
 		running := get(t, s)
 		add(t, s, running, event(20, "now", "user"))
@@ -330,7 +324,7 @@ func TestCompactionBesideATurn(t *testing.T) {
 	})
 	t.Run("CMP-5 turns and compactions at the same time", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := db.open(t)
 		create(t, s)
 		done := make(chan error, 1)
 		const turns = 60

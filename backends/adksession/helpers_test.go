@@ -14,33 +14,67 @@ import (
 
 	"github.com/adkmemory/adkmemory/backends"
 	"github.com/adkmemory/adkmemory/backends/adksession"
+	"github.com/adkmemory/adkmemory/backends/gormstore"
+	"github.com/adkmemory/adkmemory/backends/pgtest"
+	"github.com/adkmemory/adkmemory/backends/postgres"
 	"github.com/adkmemory/adkmemory/backends/sqlite"
 )
 
 func TestMain(m *testing.M) {
-	if path := os.Getenv(childEnv); path != "" {
-		child(path)
+	if place := os.Getenv(childEnv); place != "" {
+		child(place)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	code := pgtest.Main(m)
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
 }
 
 var testKey = backends.SessionKey{App: "app", User: "user", Session: "session"}
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// openFile opens a service with connections and a cache of its own, as another process would.
-func openFile(t testing.TB, path string, cfg adksession.Config) *adksession.Service {
-	t.Helper()
-	store, err := sqlite.Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
+// database makes empty databases of one kind.
+type database struct {
+	name string
+	make func(t testing.TB) string // returns where it is: the path of a file, or a connection string
+}
+
+func databases() []database {
+	return []database{
+		{"sqlite", func(t testing.TB) string { return filepath.Join(t.TempDir(), "memory.db") }},
+		{"postgres", func(t testing.TB) string { return pgtest.DSN(t) }},
 	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+}
+
+// onEach runs a test on every kind of database.
+func onEach(t *testing.T, test func(t *testing.T, db database)) {
+	t.Parallel()
+	for _, db := range databases() {
+		t.Run(db.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, db)
+		})
+	}
+}
+
+func (db database) open(t testing.TB) *adksession.Service {
+	return openAt(t, db.make(t), adksession.Config{})
+}
+
+// openAt opens a service with connections and a cache of its own, as another process would.
+func openAt(t testing.TB, place string, cfg adksession.Config) *adksession.Service {
+	t.Helper()
+	return openOn(t, storeAt(t, place), cfg)
+}
+
+func openOn(t testing.TB, store *gormstore.Store, cfg adksession.Config) *adksession.Service {
+	t.Helper()
 	cfg.Reader = store.Reader()
 	s, err := adksession.New(t.Context(), store.DB(), cfg)
 	if err != nil {
@@ -49,9 +83,34 @@ func openFile(t testing.TB, path string, cfg adksession.Config) *adksession.Serv
 	return s
 }
 
-func file(t testing.TB) string { return filepath.Join(t.TempDir(), "memory.db") }
+func storeAt(t testing.TB, place string) *gormstore.Store {
+	t.Helper()
+	store, end, err := openStore(t.Context(), place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}
 
-func open(t testing.TB) *adksession.Service { return openFile(t, file(t), adksession.Config{}) }
+func openStore(ctx context.Context, place string) (*gormstore.Store, func() error, error) {
+	if filepath.IsAbs(place) {
+		store, err := sqlite.Open(ctx, place)
+		if err != nil {
+			return nil, nil, err
+		}
+		return store.Store, store.Close, nil
+	}
+	store, err := postgres.Open(ctx, place)
+	if err != nil {
+		return nil, nil, err
+	}
+	return store.Store, store.Close, nil
+}
 
 func create(t testing.TB, s session.Service) session.Session {
 	t.Helper()

@@ -13,28 +13,27 @@ import (
 	"google.golang.org/adk/v2/session"
 
 	"github.com/adkmemory/adkmemory/backends/adksession"
-	"github.com/adkmemory/adkmemory/backends/sqlite"
 )
 
 const (
-	childEnv   = "ADKSESSION_TEST_FILE"
+	childEnv   = "ADKSESSION_TEST_DATABASE"
 	childTurns = 30
 )
 
-// child is the other process: it runs turns against the same file, retrying those that find the session stale.
-func child(path string) {
-	if err := childTurnsOn(context.Background(), path); err != nil {
+// child is the other process: it runs turns against the same database, retrying those that find the session stale.
+func child(place string) {
+	if err := childTurnsOn(context.Background(), place); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func childTurnsOn(ctx context.Context, path string) error {
-	store, err := sqlite.Open(ctx, path)
+func childTurnsOn(ctx context.Context, place string) error {
+	store, end, err := openStore(ctx, place)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = store.Close() }()
+	defer func() { _ = end() }()
 	s, err := adksession.New(ctx, store.DB(), adksession.Config{Reader: store.Reader()})
 	if err != nil {
 		return err
@@ -61,12 +60,13 @@ func appendRetrying(ctx context.Context, s *adksession.Service, e *session.Event
 	}
 }
 
-func TestTwoProcesses(t *testing.T) {
-	t.Parallel()
+func TestTwoProcesses(t *testing.T) { onEach(t, testTwoProcesses) }
+
+func testTwoProcesses(t *testing.T, db database) {
 	t.Run("CMP-5 two processes append to one session while a third compacts, and no event is lost", func(t *testing.T) {
 		t.Parallel()
-		path := file(t)
-		s, compactor := openFile(t, path, adksession.Config{}), openFile(t, path, adksession.Config{})
+		path := db.make(t)
+		s, compactor := openAt(t, path, adksession.Config{}), openAt(t, path, adksession.Config{})
 		create(t, s)
 
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -108,7 +108,7 @@ func TestTwoProcesses(t *testing.T) {
 			t.Errorf("%d of %d events seen, %d compacted", len(seen), 2*childTurns, compacted)
 		}
 		// All views agree, with and without what their caches hold.
-		want := ids(get(t, openFile(t, path, adksession.Config{})))
+		want := ids(get(t, openAt(t, path, adksession.Config{})))
 		if len(want) != 2*childTurns-compacted+1 {
 			t.Errorf("%d events remain of %d after %d were compacted", len(want), 2*childTurns, compacted)
 		}

@@ -44,6 +44,7 @@ type Service struct {
 	db        *gorm.DB
 	reader    *gorm.DB
 	readTx    *sql.TxOptions
+	writeTx   *sql.TxOptions
 	cache     *cache
 	keepTurns int
 }
@@ -73,13 +74,14 @@ func New(ctx context.Context, db *gorm.DB, cfg Config) (*Service, error) {
 	if err := gormstore.Migrate(ctx, db, "adksession", steps); err != nil {
 		return nil, err
 	}
-	readTx := &sql.TxOptions{ReadOnly: true}
-	if db.Name() == "postgres" {
-		readTx.Isolation = sql.LevelRepeatableRead // SQLite's transactions always are
+	s := &Service{
+		db: quiet(db), reader: quiet(cfg.Reader), cache: newCache(cfg.CacheBytes), keepTurns: cfg.KeepTurns,
+		readTx: &sql.TxOptions{ReadOnly: true}, writeTx: &sql.TxOptions{},
 	}
-	return &Service{
-		db: quiet(db), reader: quiet(cfg.Reader), readTx: readTx, cache: newCache(cfg.CacheBytes), keepTurns: cfg.KeepTurns,
-	}, nil
+	if db.Name() == "postgres" { // whatever the database's default is; SQLite has one level only
+		s.readTx.Isolation, s.writeTx.Isolation = sql.LevelRepeatableRead, sql.LevelReadCommitted
+	}
+	return s, nil
 }
 
 // quiet returns a handle that logs nothing, since statements hold content, and opens no transactions by itself.
@@ -115,7 +117,7 @@ func (s *Service) Create(ctx context.Context, req *session.CreateRequest) (*sess
 		}
 		row, err = readRow(tx, key)
 		return err
-	})
+	}, s.writeTx)
 	if err != nil {
 		return nil, wrap("create session", err)
 	}
@@ -186,7 +188,7 @@ func (s *Service) Delete(ctx context.Context, req *session.DeleteRequest) error 
 			}
 		}
 		return nil
-	})
+	}, s.writeTx)
 	s.cache.drop(key)
 	return wrap("delete session", err)
 }

@@ -17,24 +17,26 @@ import (
 	"github.com/adkmemory/adkmemory/backends/adksession"
 )
 
-func TestADKSuite(t *testing.T) {
-	t.Parallel()
-	t.Run("OPS-2 ADK's own suite on SQLite", func(t *testing.T) {
+func TestADKSuite(t *testing.T) { onEach(t, testADKSuite) }
+
+func testADKSuite(t *testing.T, db database) {
+	t.Run("OPS-2 ADK's own session suite", func(t *testing.T) {
 		sessiontestsuite.RunServiceTests(t, sessiontestsuite.SuiteOptions{SupportsUserProvidedSessionID: true},
-			func(t *testing.T) session.Service { return open(t) })
+			func(t *testing.T) session.Service { return db.open(t) })
 	})
-	t.Run("OPS-2 ADK's own suite on SQLite without a cache", func(t *testing.T) {
+	t.Run("OPS-2 ADK's own session suite without a cache", func(t *testing.T) {
 		sessiontestsuite.RunServiceTests(t, sessiontestsuite.SuiteOptions{SupportsUserProvidedSessionID: true},
-			func(t *testing.T) session.Service { return openFile(t, file(t), adksession.Config{CacheBytes: -1}) })
+			func(t *testing.T) session.Service { return openAt(t, db.make(t), adksession.Config{CacheBytes: -1}) })
 	})
 }
 
-func TestEventsOrder(t *testing.T) {
-	t.Parallel()
+func TestEventsOrder(t *testing.T) { onEach(t, testEventsOrder) }
+
+func testEventsOrder(t *testing.T, db database) {
 	t.Run("CMP-4 events keep the order in which they were appended, whatever their times", func(t *testing.T) {
 		t.Parallel()
-		path := file(t)
-		s := openFile(t, path, adksession.Config{})
+		path := db.make(t)
+		s := openAt(t, path, adksession.Config{})
 		sess := create(t, s)
 		for n := range 10 {
 			e := event(n, "inv", "agent")
@@ -43,7 +45,7 @@ func TestEventsOrder(t *testing.T) {
 		}
 		want := idsFrom(0, 9)
 		for name, got := range map[string]session.Session{
-			"own": sess, "cached": get(t, s), "read": get(t, openFile(t, path, adksession.Config{})),
+			"own": sess, "cached": get(t, s), "read": get(t, openAt(t, path, adksession.Config{})),
 		} {
 			if !slices.Equal(ids(got), want) {
 				t.Errorf("%s: %v", name, ids(got))
@@ -52,10 +54,11 @@ func TestEventsOrder(t *testing.T) {
 	})
 }
 
-func TestFilters(t *testing.T) {
-	t.Parallel()
-	path := file(t)
-	s := openFile(t, path, adksession.Config{})
+func TestFilters(t *testing.T) { onEach(t, testFilters) }
+
+func testFilters(t *testing.T, db database) {
+	path := db.make(t)
+	s := openAt(t, path, adksession.Config{})
 	addTurns(t, s, create(t, s), 0, 4) // e0 … e9
 	tests := []struct {
 		name   string
@@ -76,7 +79,7 @@ func TestFilters(t *testing.T) {
 		t.Run("CMP-4 filter "+tt.name, func(t *testing.T) {
 			t.Parallel()
 			for name, service := range map[string]*adksession.Service{
-				"cached": s, "cold": openFile(t, path, adksession.Config{}),
+				"cached": s, "cold": openAt(t, path, adksession.Config{}),
 			} {
 				req := getRequest()
 				req.NumRecentEvents, req.After = tt.recent, tt.after
@@ -92,11 +95,12 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-func TestStale(t *testing.T) {
-	t.Parallel()
+func TestStale(t *testing.T) { onEach(t, testStale) }
+
+func testStale(t *testing.T, db database) {
 	t.Run("CMP-5 an append through an object that another append made stale is refused and changes nothing", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := db.open(t)
 		create(t, s)
 		first, second := get(t, s), get(t, s)
 		add(t, s, first, event(1, "a", "user"))
@@ -117,7 +121,7 @@ func TestStale(t *testing.T) {
 	})
 	t.Run("SEC-1 an object of a deleted session cannot write into its successor", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := db.open(t)
 		old := create(t, s)
 		add(t, s, old, event(1, "a", "user"))
 		if err := s.Delete(t.Context(), &session.DeleteRequest{AppName: "app", UserID: "user", SessionID: "session"}); err != nil {
@@ -137,11 +141,12 @@ func TestStale(t *testing.T) {
 	})
 }
 
-func TestCreate(t *testing.T) {
-	t.Parallel()
+func TestCreate(t *testing.T) { onEach(t, testCreate) }
+
+func testCreate(t *testing.T, db database) {
 	t.Run("SEC-4 a taken session id and a bad one are refused", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := db.open(t)
 		create(t, s)
 		req := &session.CreateRequest{AppName: "app", UserID: "user", SessionID: "session", State: map[string]any{"app:k": 1}}
 		if _, err := s.Create(t.Context(), req); !errors.Is(err, adksession.ErrExists) {
@@ -157,9 +162,10 @@ func TestCreate(t *testing.T) {
 	})
 }
 
-func TestAppendRefuses(t *testing.T) {
-	t.Parallel()
-	s := open(t)
+func TestAppendRefuses(t *testing.T) { onEach(t, testAppendRefuses) }
+
+func testAppendRefuses(t *testing.T, db database) {
+	s := db.open(t)
 	sess := create(t, s)
 	add(t, s, sess, event(1, "a", "user"))
 	big := event(2, "a", "user", &genai.Part{Text: strings.Repeat("x", backends.MaxMessageBytes)})
@@ -195,8 +201,9 @@ func TestAppendRefuses(t *testing.T) {
 	})
 }
 
-func TestState(t *testing.T) {
-	t.Parallel()
+func TestState(t *testing.T) { onEach(t, testState) }
+
+func testState(t *testing.T, db database) {
 	withState := func(n int, delta map[string]any) *session.Event {
 		e := event(n, "inv", "agent")
 		e.Actions.StateDelta = delta
@@ -208,7 +215,7 @@ func TestState(t *testing.T) {
 	}
 	t.Run("SEC-1 each scope is seen by whom it is meant for", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := db.open(t)
 		sess := create(t, s)
 		add(t, s, sess, withState(1, map[string]any{"k": 1, "user:k": 2, "app:k": 3, "temp:k": 4}))
 		if value(sess, "temp:k") != 4 || value(sess, "k") != 1 {
@@ -255,7 +262,7 @@ func TestState(t *testing.T) {
 	})
 	t.Run("CMP-5 sessions that change different keys of their app at once lose nothing", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := db.open(t)
 		const n = 8
 		errs := make(chan error, n)
 		for i := range n {
@@ -283,7 +290,7 @@ func TestState(t *testing.T) {
 	})
 	t.Run("CMP-5 what is set on an object stays there", func(t *testing.T) {
 		t.Parallel()
-		s := open(t)
+		s := db.open(t)
 		sess := create(t, s)
 		if err := sess.State().Set("k", 1); err != nil || value(sess, "k") != 1 {
 			t.Error("not set")

@@ -11,13 +11,12 @@ const SummaryKey = "adkmemory_summary"
 
 func isSummary(e *session.Event) bool { return e.CustomMetadata[SummaryKey] != nil }
 
-// selection is what a compaction may delete.
+// selection is the work of [choose].
 type selection struct {
-	items    []item
-	units    []string        // the unit of each item
-	kept     map[string]bool // units that stay as a whole
-	linked   map[string]map[string]bool
-	messages int // events selected that are not summaries
+	items  []item
+	units  []string        // the unit of each item
+	kept   map[string]bool // units that stay as a whole
+	linked map[string]map[string]bool
 }
 
 // choose returns for each item whether a compaction up to the given index deletes it, and how many messages it deletes.
