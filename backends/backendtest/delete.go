@@ -32,6 +32,12 @@ func runDelete(t *testing.T, open func(testing.TB) Harness) {
 		s.unchanged(func() {
 			_, err := s.store.Commit(ctx(), s.key, inFlight)
 			is(t, "Commit in flight", err, backends.ErrConflict)
+			inFlight.Observation.Stream = backends.Stream{Branch: "new"}
+			from := inFlight.From
+			inFlight.From = backends.Cursor{}
+			_, err = s.store.Commit(ctx(), s.key, inFlight)
+			is(t, "Commit in flight of a new stream", err, backends.ErrConflict)
+			inFlight.From = from
 			_, err = s.store.Condense(ctx(), s.key, condense)
 			is(t, "Condense in flight", err, backends.ErrConflict)
 			is(t, "RebaseCursor in flight", s.store.RebaseCursor(ctx(), s.key, inFlight.Epoch, main, inFlight.To), backends.ErrConflict)

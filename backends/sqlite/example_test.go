@@ -16,13 +16,13 @@ func ExampleOpen() {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 
 	store, err := sqlite.Open(ctx, filepath.Join(dir, "memory.db"))
 	if err != nil {
 		panic(err)
 	}
-	defer store.Close()
+	defer func() { _ = store.Close() }()
 
 	key := backends.SessionKey{App: "shop", User: "ada", Session: "1"}
 	_, err = store.Commit(ctx, key, backends.Commit{

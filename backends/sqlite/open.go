@@ -35,7 +35,7 @@ var _ backends.Store = (*Store)(nil)
 //
 // The file is in WAL mode with synchronous NORMAL: a crash of the process loses nothing, a power failure at most the
 // last commits, and never half of one. One connection writes and four read beside it; a write waits up to five seconds
-// for another process's.
+// for another process's, even past its context's deadline; a read waits for nobody.
 func Open(ctx context.Context, path string) (*Store, error) {
 	if path == "" || strings.ContainsRune(path, 0) {
 		return nil, fmt.Errorf("adkmemory: open sqlite: %w: the path is empty or holds a NUL byte", backends.ErrInvalid)

@@ -1,0 +1,69 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/adkmemory/adkmemory/backends"
+)
+
+func commitOf(id string, size int) backends.Commit {
+	return backends.Commit{
+		To:          backends.Cursor{MessageID: id},
+		Observation: backends.Observation{Note: backends.Note{ID: "note-" + id, Text: "Note."}},
+		Messages:    []backends.Message{{ID: id, Text: strings.Repeat("x", size)}},
+	}
+}
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	ctx, key := context.Background(), backends.SessionKey{App: "app", User: "user", Session: "s"}
+	t.Run("STO-4 a commit that no longer fits on the disk fails whole, and succeeds when there is room", func(t *testing.T) {
+		t.Parallel()
+		store := openFile(t, filepath.Join(t.TempDir(), "memory.db"))
+		if err := store.DB().Exec("PRAGMA max_page_count = 60").Error; err != nil {
+			t.Fatal(err)
+		}
+		_, err := store.Commit(ctx, key, commitOf("m", 1<<20))
+		if err == nil || errors.Is(err, backends.ErrConflict) || strings.Contains(err.Error(), "xxxx") {
+			t.Fatalf("error is %v", err)
+		}
+		snap, err := store.Load(ctx, key, backends.Stamp{})
+		if err != nil || snap.Stamp != (backends.Stamp{}) || len(snap.Cursors) > 0 {
+			t.Errorf("snapshot is %+v, %v", snap, err)
+		}
+		if err := store.DB().Exec("PRAGMA max_page_count = 100000").Error; err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Commit(ctx, key, commitOf("m", 1<<20)); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("a writer that holds the file stops no reader, and a commit only for the busy timeout", func(t *testing.T) {
+		t.Parallel()
+		path := filepath.Join(t.TempDir(), "memory.db")
+		store, other := openFile(t, path), openFile(t, path)
+		if err := store.DB().Exec("PRAGMA busy_timeout = 50").Error; err != nil {
+			t.Fatal(err)
+		}
+		tx := other.DB().Begin()
+		if tx.Error != nil {
+			t.Fatal(tx.Error)
+		}
+		if _, err := store.Load(ctx, key, backends.Stamp{}); err != nil {
+			t.Error(err)
+		}
+		if _, err := store.Commit(ctx, key, commitOf("m", 1)); err == nil || errors.Is(err, backends.ErrConflict) {
+			t.Errorf("error is %v", err)
+		}
+		if err := tx.Rollback().Error; err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Commit(ctx, key, commitOf("m", 1)); err != nil {
+			t.Error(err)
+		}
+	})
+}
