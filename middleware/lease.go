@@ -10,10 +10,10 @@ import (
 // A lease keeps two processes from paying a model for the same note. Correctness never depends on it: a commit is a
 // compare-and-swap whoever holds the lease.
 const (
-	leaseTTL   = 30 * time.Second // after this a process that died is taken over
+	leaseTTL   = 10 * time.Second // after this a process that died is taken over
 	leaseRenew = leaseTTL / 3
 	leasePoll  = 200 * time.Millisecond
-	leaseWait  = 10 * time.Second // then the job is left to the next trigger
+	leaseWait  = leaseTTL + 2*time.Second // then the holder is alive, and the job is left to the next trigger
 )
 
 // lease takes the session's lease and keeps it until release is called. It reports false when another process holds it
