@@ -71,6 +71,10 @@ type Deps struct {
 	// it has them, are not asked: those stand in the prompt anyway. Default: none.
 	Retriever Retriever
 
+	// Redactor takes secrets and personal data out of everything that reaches the Observer's model, the store or the
+	// Retriever; redact.New makes one. The agent's own window is not touched. Default: none.
+	Redactor Redactor
+
 	// Counter estimates tokens. Default [token.Estimator], about four characters a token.
 	Counter token.Counter
 

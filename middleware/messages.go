@@ -26,19 +26,25 @@ func toMessage(e *session.Event, index int64, tokens int) (backends.Message, str
 	content := window.ContentOf(e)
 	m := backends.Message{
 		ID: e.ID, Index: index, InvocationID: e.InvocationID, Author: e.Author, Role: content.Role,
-		Time: e.Timestamp.Truncate(backends.TimePrecision), Text: searchText(content), Tokens: tokens,
+		Time: e.Timestamp.Truncate(backends.TimePrecision), Tokens: tokens,
 	}
+	mark := hash(e.Author, fill(&m, content))
+	if backends.ValidateID("message id", m.ID) != nil {
+		m.ID = "event-" + mark
+	}
+	return m, mark
+}
+
+// fill gives a message its text and content, within what a store takes, and returns the content encoded.
+func fill(m *backends.Message, content *genai.Content) []byte {
+	m.Text, m.Content = searchText(content), nil
 	raw, err := json.Marshal(content)
 	if err == nil && len(raw)+len(m.Text) <= backends.MaxMessageBytes {
 		m.Content = raw
 	} else {
 		m.Text = cut(m.Text, backends.MaxTextBytes)
 	}
-	mark := hash(e.Author, raw)
-	if backends.ValidateID("message id", m.ID) != nil {
-		m.ID = "event-" + mark
-	}
-	return m, mark
+	return raw
 }
 
 // toObserver is the inverse, for the Observer.

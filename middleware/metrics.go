@@ -135,6 +135,9 @@ func (c *counters) bind(i *instruments) {
 		if len(attrs) > 0 {
 			n.options = []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(attrs...))}
 		}
+		if counter != nil { // it is there from the start, so that a rate over the first event is right
+			counter.Add(context.Background(), 0, n.options...)
+		}
 	}
 	notes := i.counter("adkmemory.notes", "{note}", "Notes written.")
 	to(&c.observations, notes, attribute.String(attrNoteKind, kindObservation))

@@ -218,6 +218,7 @@ func (m *Middleware) observe(ctx context.Context, key backends.SessionKey, s *se
 	ctx, a := m.telemetry.start(ctx, stageObserve, key, j.link)
 	defer func() { a.end(err) }()
 
+	batch.messages = m.redacted(batch.messages)
 	req := observer.Request{Model: m.telemetry.traced(j.model, "")}
 	for _, msg := range batch.messages {
 		req.Messages = append(req.Messages, toObserver(msg))

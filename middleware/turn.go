@@ -64,6 +64,9 @@ func (m *Middleware) prepareFor(ctx context.Context, c caller, req *model.LLMReq
 	var query string
 	if len(m.layers) > 0 {
 		query = c.query(ctx, req) // before the context loses its type
+		if m.deps.Redactor != nil {
+			query = m.deps.Redactor.Redact(query)
+		}
 	}
 	ctx, a := m.telemetry.start(ctx, stageAssemble, c.key, trace.SpanContext{})
 	var err error
