@@ -15,11 +15,21 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/adkmemory/adkmemory/backends/pgtest"
 	"github.com/adkmemory/adkmemory/examples/internal/transcript"
 	"github.com/adkmemory/adkmemory/middleware"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	code := pgtest.Main(m)
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
 
 // results runs replay with -json and returns the sessions' results and the total.
 func results(t *testing.T, args ...string) ([]Result, Result) {
@@ -202,13 +212,22 @@ func TestJSONFields(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	t.Parallel()
-	t.Run("a database is replayed into twice", func(t *testing.T) {
-		t.Parallel()
-		args := []string{"-transcript", small(t), "-backend", "sqlite", "-dsn", filepath.Join(t.TempDir(), "memory.db")}
-		results(t, args...)
-		_, total := results(t, args...)
-		wantCovered(t, total)
-	})
+	databases := map[string]func(t *testing.T) string{
+		"sqlite":   func(t *testing.T) string { return filepath.Join(t.TempDir(), "memory.db") },
+		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
+	}
+	for backend, dsn := range databases {
+		t.Run("OPS-2 one database is replayed into twice: "+backend, func(t *testing.T) {
+			t.Parallel()
+			args := []string{"-transcript", small(t), "-backend", backend, "-dsn", dsn(t)}
+			results(t, args...)
+			_, total := results(t, args...)
+			wantCovered(t, total)
+			if total.Observations == 0 {
+				t.Error("no observation was written")
+			}
+		})
+	}
 	t.Run("for people", func(t *testing.T) {
 		t.Parallel()
 		var out bytes.Buffer

@@ -14,6 +14,7 @@ import (
 
 	"github.com/adkmemory/adkmemory/backends"
 	"github.com/adkmemory/adkmemory/backends/inmemory"
+	"github.com/adkmemory/adkmemory/backends/postgres"
 	"github.com/adkmemory/adkmemory/backends/sqlite"
 	"github.com/adkmemory/adkmemory/middleware"
 	"github.com/adkmemory/adkmemory/middleware/observer"
@@ -102,7 +103,11 @@ func openStore(ctx context.Context, o options) (backends.Store, func() error, er
 		}
 		return store, func() error { return errors.Join(store.Close(), remove()) }, nil
 	case "postgres":
-		return nil, nil, errors.New("-backend postgres: there is no such backend yet")
+		store, err := postgres.Open(ctx, o.dsn)
+		if err != nil {
+			return nil, nil, err
+		}
+		return store, store.Close, nil
 	}
 	return nil, nil, fmt.Errorf("-backend %q: must be inmemory, sqlite or postgres", o.backend)
 }
