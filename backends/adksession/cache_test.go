@@ -69,8 +69,23 @@ func testCache(t *testing.T, db database) {
 		if _, err := b.Get(t.Context(), getRequest()); err == nil {
 			t.Error("a deleted session was found")
 		}
-		addTurns(t, a, create(t, a), 0, 6) // as many events as before
-		wantIDs(t, get(t, b), idsFrom(0, 13)...)
+		for range 2 { // the second time with as many events as before
+			addTurns(t, a, create(t, a), 0, 6)
+			first := get(t, b).Events().At(0)
+			wantIDs(t, get(t, b), idsFrom(0, 13)...)
+			err := a.Delete(t.Context(), &session.DeleteRequest{AppName: "app", UserID: "user", SessionID: "session"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			addTurns(t, a, create(t, a), 0, 6)
+			if get(t, b).Events().At(0) == first {
+				t.Error("an event of the deleted session is shown")
+			}
+			err = a.Delete(t.Context(), &session.DeleteRequest{AppName: "app", UserID: "user", SessionID: "session"})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
 	})
 	t.Run("OPS-2 after a write elsewhere only what is new is read", func(t *testing.T) {
 		t.Parallel()

@@ -237,6 +237,9 @@ func testCompactionKeeps(t *testing.T, db database) {
 		{"CMP-5 calls without ids are paired by name within their invocation",
 			[]*session.Event{event(0, "a", "agent", call("")), event(1, "a", "agent", response("")), event(2, "b", "agent", call(""))},
 			"e2", []string{"e2"}},
+		{"CMP-5 another invocation's call of that name does not hide one without an id",
+			[]*session.Event{event(0, "a", "agent", call("")), event(1, "b", "agent", call("")), event(2, "b", "agent", response(""))},
+			"e2", []string{"e0"}},
 		{"CMP-5 a long-running call waits for the user, whatever the tool said meanwhile",
 			[]*session.Event{longRunning(event(0, "a", "agent", call("c")), "c"), event(1, "a", "agent", response("c")), event(2, "b", "user")},
 			"e2", []string{"e0", "e1"}},
@@ -321,6 +324,31 @@ func testCompactionBesideATurn(t *testing.T, db database) {
 		for _, service := range []*adksession.Service{s, other} {
 			wantIDs(t, get(t, service), withSummary(idsFrom(12, 22))...)
 		}
+	})
+	t.Run("CMP-5 what is appended between the look and the deletion is looked at", func(t *testing.T) {
+		t.Parallel()
+		place := db.make(t)
+		s, store := openAt(t, place, adksession.Config{}), storeAt(t, place)
+		compactor := openOn(t, store, adksession.Config{})
+		running := create(t, s)
+		addTurns(t, s, running, 0, 9)
+		get(t, compactor)
+		// An old invocation goes on with a call, just after the compactor has read the session.
+		late := event(50, "inv1", "agent", &genai.Part{FunctionCall: &genai.FunctionCall{ID: "c", Name: "tool"}})
+		once := true
+		err := store.Reader().Callback().Row().After("gorm:row").Register("late", func(*gorm.DB) {
+			if once {
+				once = false
+				add(t, s, running, late)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := compactor.CompactMessages(t.Context(), testKey, 9, "e9", "so far"); err != nil || n != 8 {
+			t.Errorf("%d deleted, %v", n, err)
+		}
+		wantIDs(t, get(t, s), slices.Concat([]string{"summary", "e2", "e3"}, idsFrom(10, 19), []string{"e50"})...)
 	})
 	t.Run("CMP-5 turns and compactions at the same time", func(t *testing.T) {
 		t.Parallel()

@@ -260,6 +260,39 @@ func testState(t *testing.T, db database) {
 			}
 		}
 	})
+	t.Run("SEC-1 temporary state is not stored with the event either, and stays in the caller's", func(t *testing.T) {
+		t.Parallel()
+		place := db.make(t)
+		s := openAt(t, place, adksession.Config{})
+		e := withState(1, map[string]any{"temp:secret": "s", "k": "v"})
+		add(t, s, create(t, s), e)
+		for _, service := range []*adksession.Service{s, openAt(t, place, adksession.Config{})} {
+			if got := get(t, service).Events().At(0).Actions.StateDelta; len(got) != 1 || got["k"] != "v" {
+				t.Errorf("stored %v", got)
+			}
+		}
+		if len(e.Actions.StateDelta) != 2 {
+			t.Error("the caller's event was changed")
+		}
+	})
+	t.Run("CMP-5 concurrent appends through one object take their turns", func(t *testing.T) {
+		t.Parallel()
+		s := db.open(t)
+		sess := create(t, s)
+		const n = 16
+		errs := make(chan error, n)
+		for i := range n {
+			go func() { errs <- s.AppendEvent(context.WithoutCancel(t.Context()), sess, event(i, "inv", "agent")) }()
+		}
+		for range n {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		if got := ids(get(t, s)); len(got) != n || !slices.Equal(got, ids(sess)) {
+			t.Errorf("stored %v, the object has %v", got, ids(sess))
+		}
+	})
 	t.Run("CMP-5 sessions that change different keys of their app at once lose nothing", func(t *testing.T) {
 		t.Parallel()
 		s := db.open(t)
