@@ -125,10 +125,14 @@ func (s *Store) ListSessions(ctx context.Context, q backends.SessionQuery) ([]ba
 		return nil, err
 	}
 	limit, _ := backends.PageLimit(q.Limit)
-	const same = " c WHERE c.app = s.app AND c.user_id = s.user_id AND c.session_id = s.session_id"
+	const (
+		same   = " c WHERE c.app = s.app AND c.user_id = s.user_id AND c.session_id = s.session_id"
+		ofPage = " c WHERE c.app = page.app AND c.user_id = page.user_id AND c.session_id = page.session_id"
+	)
 	page := s.reader.WithContext(ctx).Table("adkmemory_sessions s").
 		Where("app = ? AND deleted_at = 0", q.App).
-		Where("(EXISTS (SELECT 1 FROM adkmemory_notes" + same + ") OR EXISTS (SELECT 1 FROM adkmemory_messages" + same + "))").
+		// Not EXISTS … OR EXISTS …: for that Postgres may read both tables whole, and put them in a hash.
+		Where("coalesce((SELECT 1 FROM adkmemory_notes" + same + " LIMIT 1), (SELECT 1 FROM adkmemory_messages" + same + " LIMIT 1)) = 1").
 		Order("updated_at DESC, user_id, session_id").Offset(q.Offset).Limit(limit)
 	if q.User != "" {
 		page = page.Where("user_id = ?", q.User)
@@ -143,10 +147,10 @@ func (s *Store) ListSessions(ctx context.Context, q backends.SessionQuery) ([]ba
 		ObservationCount, ReflectionCount, MessageCount int
 	}
 	// The counts are outside, so that they are made for the page alone.
-	err := s.reader.WithContext(ctx).Table("(?) s", page).Select(`app, user_id, session_id, updated_at,
-		(SELECT count(*) FROM adkmemory_notes` + same + ` AND c.active AND c.generation = 0) AS observation_count,
-		(SELECT count(*) FROM adkmemory_notes` + same + ` AND c.active AND c.generation > 0) AS reflection_count,
-		(SELECT count(*) FROM adkmemory_messages` + same + `) AS message_count`).
+	err := s.reader.WithContext(ctx).Table("(?) page", page).Select(`app, user_id, session_id, updated_at,
+		(SELECT count(*) FROM adkmemory_notes` + ofPage + ` AND c.active AND c.generation = 0) AS observation_count,
+		(SELECT count(*) FROM adkmemory_notes` + ofPage + ` AND c.active AND c.generation > 0) AS reflection_count,
+		(SELECT count(*) FROM adkmemory_messages` + ofPage + `) AS message_count`).
 		Order("updated_at DESC, user_id, session_id").Scan(&rows).Error
 	if err != nil {
 		return nil, s.fail(ctx, op, err)

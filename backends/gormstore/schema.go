@@ -35,7 +35,8 @@ var initial = []string{
 		deleted_at BIGINT NOT NULL, updated_at BIGINT NOT NULL,
 		note_seq BIGINT NOT NULL, message_seq BIGINT NOT NULL,
 		PRIMARY KEY (app, user_id, session_id)){rows}`,
-	`CREATE INDEX adkmemory_sessions_recent ON adkmemory_sessions (app, updated_at)`,
+	`CREATE INDEX adkmemory_sessions_recent
+		ON adkmemory_sessions (app, deleted_at, updated_at DESC, user_id, session_id)`,
 	`CREATE INDEX adkmemory_sessions_age ON adkmemory_sessions (deleted_at, updated_at)`,
 	`CREATE TABLE adkmemory_streams (
 		app {id} NOT NULL, user_id {id} NOT NULL, session_id {id} NOT NULL,
