@@ -1,7 +1,6 @@
 package window
 
 import (
-	"hash/maphash"
 	"slices"
 	"strings"
 
@@ -13,35 +12,30 @@ import (
 // continueText opens the user turn that ADK v2.2 appends to a request that would end on a model turn.
 const continueText = "Continue processing previous requests as instructed."
 
-// scanLimit is how many visible events are compared with one content before an index over all of them is built.
-const scanLimit = 64
-
-// Sources holds, for each content of a request, the indices of the events it was made of; nil where no event is known.
+// Sources holds, for each content of a request, the indices of the events it was made of, ascending; nil where no event
+// is known.
 type Sources [][]int32
 
-// Map finds the events behind the contents of a request. It goes from the newest to the oldest, so that of equal texts
-// the newest match first. What matches no event (a task's leading content, ADK's closing "Continue processing" turn,
-// whatever a callback put in) has no sources. ADK moves late responses beside their call and merges several: a
-// response content's sources are found through the ids of the calls it answers.
+// Map finds the events behind the contents of a request. It lists what ADK makes of the events that the view sees and
+// aligns the contents with that list, in order: what stands in between (a task's leading content, ADK's closing
+// "Continue processing" turn, whatever a callback put in or rewrote) has no sources, and events that ADK or a callback
+// left out do no harm. ADK moves late responses beside their call and merges several of them, so a response's sources
+// are found through the call before it.
+//
+// The cost is linear in the events, also when contents were put in at both ends or all were rewritten.
 func Map(contents []*genai.Content, events Events, view View) Sources {
-	m := mapper{contents: contents, events: events, view: view, next: events.Len() - 1}
-	m.sources = make(Sources, len(contents))
-	m.flat = make([]int32, 0, len(contents)+8)
-	first := 0
-	if view.Stream.Scope != "" {
-		first = 1 // a scoped agent's first content states its task and is no event of its own stream
+	m := mapper{contents: contents, events: events, view: view, sources: make(Sources, len(contents))}
+	m.read()
+	own := make([]int32, 0, len(contents))
+	for i, c := range contents {
+		if c != nil && len(c.Parts) > 0 && !HasResponse(c) && !(i == len(contents)-1 && isContinue(c)) {
+			own = append(own, int32(i))
+		}
 	}
-	for i := len(contents) - 1; i >= first; i-- {
-		c := contents[i]
-		if c == nil || len(c.Parts) == 0 || i == len(contents)-1 && isContinue(c) {
-			continue
-		}
+	m.align(own, m.expected, false)
+	for i, c := range contents {
 		if HasResponse(c) {
-			m.response(i)
-			continue
-		}
-		if at, ok := m.find(i); ok {
-			m.sources[i] = m.one(at)
+			m.sources[i] = m.responses(i)
 		}
 	}
 	return m.sources
@@ -52,226 +46,186 @@ type mapper struct {
 	events   Events
 	view     View
 	sources  Sources
-	flat     []int32 // backs the sources
-	next     int     // the newest event not matched yet
 
-	passed    []answer // responses between next and the end, newest first
-	unpassed  int      // events from here on were looked at for responses; 0 means none yet
-	positions map[uint64][]int32
-	seed      maphash.Seed
+	visible  []int32          // events that the view sees, without responses
+	expected []item           // the contents that ADK makes of them
+	answers  map[string]int32 // the newest response event to each call id
 }
 
-type answer struct {
-	id string
-	at int32
-}
-
-func (m *mapper) one(at int) []int32 {
-	m.flat = append(m.flat, int32(at))
-	return m.flat[len(m.flat)-1 : len(m.flat) : len(m.flat)]
+// item is a content that ADK makes of one event, or of the run of neighbouring transcriptions that it joins.
+type item struct {
+	from, to int32 // in visible
 }
 
 func isContinue(c *genai.Content) bool {
-	return c.Role == genai.RoleUser && len(c.Parts) == 1 && c.Parts[0] != nil && strings.HasPrefix(c.Parts[0].Text, continueText)
+	return c != nil && c.Role == genai.RoleUser && len(c.Parts) == 1 && c.Parts[0] != nil && strings.HasPrefix(c.Parts[0].Text, continueText)
 }
 
-// response maps a response content through the call content before it.
-func (m *mapper) response(i int) {
-	var calls []*genai.FunctionCall
-	if i > 0 && HasCall(m.contents[i-1]) {
-		if at, ok := m.peek(i - 1); ok {
-			m.collect(at)
-			calls = callsOf(m.events.At(at).Content)
-		}
-	} else {
-		m.collect(0)
-	}
-	var found []int32
-	for _, p := range m.contents[i].Parts {
-		if p == nil || p.FunctionResponse == nil {
-			continue
-		}
-		id := p.FunctionResponse.ID
-		if id == "" {
-			id, calls = takeCall(calls, p.FunctionResponse.Name)
-		}
-		for _, r := range m.passed {
-			if r.id == id && id != "" { // newest first: ADK shows the last response to a call
-				if !slices.Contains(found, r.at) {
-					found = append(found, r.at)
-				}
-				break
-			}
-		}
-	}
-	slices.Sort(found)
-	m.sources[i] = found
-}
-
-func callsOf(c *genai.Content) []*genai.FunctionCall {
-	var calls []*genai.FunctionCall
-	for _, p := range c.Parts {
-		if p != nil && p.FunctionCall != nil {
-			calls = append(calls, p.FunctionCall)
-		}
-	}
-	return calls
-}
-
-// takeCall returns the id of the first call by that name whose id ADK made up, and the calls without it.
-func takeCall(calls []*genai.FunctionCall, name string) (string, []*genai.FunctionCall) {
-	for i, call := range calls {
-		if call.Name == name && strings.HasPrefix(call.ID, ClientCallPrefix) {
-			return call.ID, slices.Delete(slices.Clone(calls), i, i+1)
-		}
-	}
-	return "", calls
-}
-
-// collect gathers the responses of all events from index from on that were not looked at before.
-func (m *mapper) collect(from int) {
-	end := m.unpassed
-	if end == 0 {
-		end = m.events.Len()
-	}
-	for at := end - 1; at >= from; at-- {
-		e := m.events.At(at)
-		if !m.view.sees(e) || !hasContent(e) || m.view.foreign(e) {
-			continue
-		}
-		for _, p := range e.Content.Parts {
-			if p != nil && p.FunctionResponse != nil {
-				m.passed = append(m.passed, answer{p.FunctionResponse.ID, int32(at)})
-			}
-		}
-	}
-	m.unpassed = min(end, from)
-	if m.unpassed == 0 {
-		m.unpassed = -1 // everything was looked at; -1 keeps it apart from "nothing yet"
-	}
-}
-
-// peek finds the event of content i without taking it.
-func (m *mapper) peek(i int) (int, bool) {
-	next := m.next
-	at, ok := m.find(i)
-	m.next = next
-	return at, ok
-}
-
-// find returns the newest event not matched yet that content i shows. When that passes over events that the content
-// before it shows, content i was put in by somebody else and has no event.
-func (m *mapper) find(i int) (int, bool) {
-	c := m.contents[i]
-	compared, expected := 0, -1
-	for at := m.next; at >= 0; at-- {
-		e := m.events.At(at)
-		if !m.view.sees(e) || m.isResponse(e) {
-			continue
-		}
-		if end, ok := m.match(c, e, at); ok {
-			if expected >= 0 && m.shows(i-1, expected) {
-				return 0, false
-			}
-			m.next = end - 1
-			return at, true
-		}
-		if expected < 0 {
-			expected = at
-		}
-		if compared++; compared == scanLimit {
-			return m.lookUp(i, at)
-		}
-	}
-	return 0, false
-}
-
-func (m *mapper) shows(i, at int) bool {
-	for i > 0 && HasResponse(m.contents[i]) {
-		i--
-	}
-	if i < 0 || m.contents[i] == nil {
-		return false
-	}
-	_, ok := m.match(m.contents[i], m.events.At(at), at)
-	return ok
-}
-
-func (m *mapper) isResponse(e *session.Event) bool {
-	return hasContent(e) && !m.view.foreign(e) && HasResponse(e.Content)
-}
-
-// match reports whether c shows event at, and where the run of events behind it begins: ADK joins neighbouring
-// transcriptions into one text.
-func (m *mapper) match(c *genai.Content, e *session.Event, at int) (int, bool) {
-	if hasContent(e) {
-		return at, m.view.matches(c, e)
-	}
-	if c.Role != transcriptionRole(e) || len(c.Parts) != 1 || c.Parts[0] == nil {
-		return 0, false
-	}
-	rest := c.Parts[0].Text
-	for ; at >= 0; at-- {
+// read lists what the view sees, as ADK's contents processor does.
+func (m *mapper) read() {
+	m.visible = make([]int32, 0, m.events.Len())
+	m.expected = make([]item, 0, m.events.Len())
+	m.answers = make(map[string]int32)
+	run := "" // the role of the transcription that the last event brought
+	for at := range m.events.Len() {
 		e := m.events.At(at)
 		if !m.view.sees(e) {
 			continue
 		}
-		text := transcription(e)
-		if text == "" {
-			return 0, false
-		}
-		var ok bool
-		if rest, ok = strings.CutSuffix(rest, text); !ok {
-			return 0, false
-		}
-		if rest == "" {
-			return at, true
-		}
-	}
-	return 0, false
-}
-
-// lookUp continues a search below index before by hash, so that many contents that callbacks rewrote cost no scan each.
-func (m *mapper) lookUp(i, before int) (int, bool) {
-	if m.positions == nil {
-		m.seed = maphash.MakeSeed()
-		m.positions = make(map[uint64][]int32)
-		for at := range m.events.Len() {
-			if e := m.events.At(at); m.view.sees(e) && hasContent(e) && !m.isResponse(e) {
-				h := m.signature(e)
-				m.positions[h] = append(m.positions[h], int32(at))
+		if !hasContent(e) {
+			role := transcriptionRole(e)
+			m.visible = append(m.visible, int32(at))
+			if role == run {
+				m.expected[len(m.expected)-1].to++
+			} else {
+				m.expect()
 			}
+			run = role
+			continue
 		}
-	}
-	at := m.positions[m.contentSignature(m.contents[i])]
-	for j := len(at) - 1; j >= 0; j-- {
-		if a := int(at[j]); a < before {
-			if _, ok := m.match(m.contents[i], m.events.At(a), a); ok {
-				m.next = a - 1
-				return a, true
+		run = ""
+		switch {
+		case m.view.foreign(e):
+		case HasResponse(e.Content):
+			for _, p := range e.Content.Parts {
+				if isResponse(p) {
+					m.answers[p.FunctionResponse.ID] = int32(at)
+				}
 			}
+			continue
+		case !slices.ContainsFunc(e.Content.Parts, func(p *genai.Part) bool { return !isEmpty(p) }):
+			continue // ADK leaves it out
+		}
+		m.visible = append(m.visible, int32(at))
+		m.expect()
+	}
+}
+
+// expect adds a content made of the newest visible event.
+func (m *mapper) expect() {
+	n := int32(len(m.visible))
+	m.expected = append(m.expected, item{n - 1, n})
+}
+
+// align matches contents with expected ones in order: from the newest backward as far as they agree, then from the
+// oldest on, then what is left by a longest common subsequence, once without everything that has no counterpart.
+func (m *mapper) align(own []int32, expected []item, sifted bool) {
+	for len(own) > 0 && len(expected) > 0 && m.match(own[len(own)-1], expected[len(expected)-1]) {
+		m.take(own[len(own)-1], expected[len(expected)-1])
+		own, expected = own[:len(own)-1], expected[:len(expected)-1]
+	}
+	for len(own) > 0 && len(expected) > 0 && m.match(own[0], expected[0]) {
+		m.take(own[0], expected[0])
+		own, expected = own[1:], expected[1:]
+	}
+	switch {
+	case len(own) == 0 || len(expected) == 0:
+	case !sifted:
+		own, expected = m.sift(own, expected)
+		m.align(own, expected, true)
+	default:
+		same := func(i, j int) bool { return m.match(own[i], expected[j]) }
+		common(len(own), len(expected), same, func(i, j int) { m.take(own[i], expected[j]) })
+	}
+}
+
+func (m *mapper) take(i int32, it item) { m.sources[i] = m.visible[it.from:it.to:it.to] }
+
+// sift leaves out the contents and the expected ones whose signature the other side does not have.
+func (m *mapper) sift(own []int32, expected []item) ([]int32, []item) {
+	theirs := make(map[string]bool, len(expected))
+	for _, it := range expected {
+		theirs[m.expectedSignature(it)] = true
+	}
+	ours := make(map[string]bool, len(own))
+	var keptOwn []int32
+	for _, i := range own {
+		if s := signature(m.contents[i]); theirs[s] {
+			ours[s] = true
+			keptOwn = append(keptOwn, i)
 		}
 	}
-	return 0, false
-}
-
-// signature is equal for an event and a content that shows it; the match itself is checked afterwards.
-func (m *mapper) signature(e *session.Event) uint64 {
-	if m.view.foreign(e) {
-		return maphash.String(m.seed, contextPrefix)
+	var kept []item
+	for _, it := range expected {
+		if ours[m.expectedSignature(it)] {
+			kept = append(kept, it)
+		}
 	}
-	return m.contentSignature(e.Content)
+	return keptOwn, kept
 }
 
-func (m *mapper) contentSignature(c *genai.Content) uint64 {
+// expectedSignature equals the signature of every content that shows the item.
+func (m *mapper) expectedSignature(it item) string {
+	e := m.first(it)
+	switch {
+	case !hasContent(e):
+		return m.transcript(it)
+	case m.view.foreign(e):
+		return contextPrefix
+	}
+	return signature(e.Content)
+}
+
+// signature is the text or the called tool's name of the first part that says something.
+func signature(c *genai.Content) string {
 	for _, p := range c.Parts {
 		switch {
 		case isEmpty(p):
 		case p.FunctionCall != nil:
-			return maphash.String(m.seed, p.FunctionCall.Name)
+			return p.FunctionCall.Name
 		default:
-			return maphash.String(m.seed, p.Text)
+			return p.Text
 		}
 	}
-	return 0
+	return ""
 }
+
+func (m *mapper) first(it item) *session.Event { return m.events.At(int(m.visible[it.from])) }
+
+func (m *mapper) match(i int32, it item) bool {
+	c, e := m.contents[i], m.first(it)
+	if hasContent(e) {
+		return m.view.matches(c, e)
+	}
+	return c.Role == transcriptionRole(e) && len(c.Parts) == 1 && c.Parts[0] != nil && c.Parts[0].Text == m.transcript(it)
+}
+
+func (m *mapper) transcript(it item) string {
+	if it.to == it.from+1 {
+		return transcription(m.first(it))
+	}
+	var b strings.Builder
+	for _, at := range m.visible[it.from:it.to] {
+		b.WriteString(transcription(m.events.At(int(at))))
+	}
+	return b.String()
+}
+
+// responses finds the events behind a response content: of the calls before it, as ADK does, or of the ids in it when
+// that call's event is not known.
+func (m *mapper) responses(i int) []int32 {
+	var found []int32
+	add := func(id string) {
+		if at, ok := m.answers[id]; ok && !slices.Contains(found, at) {
+			found = append(found, at)
+		}
+	}
+	if i > 0 && HasCall(m.contents[i-1]) && len(m.sources[i-1]) > 0 {
+		for _, p := range m.events.At(int(m.sources[i-1][0])).Content.Parts {
+			if isCall(p) {
+				add(p.FunctionCall.ID)
+			}
+		}
+	} else {
+		for _, p := range m.contents[i].Parts {
+			if isResponse(p) && p.FunctionResponse.ID != "" {
+				add(p.FunctionResponse.ID)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+func isCall(p *genai.Part) bool     { return p != nil && p.FunctionCall != nil }
+func isResponse(p *genai.Part) bool { return p != nil && p.FunctionResponse != nil }

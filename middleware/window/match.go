@@ -55,7 +55,7 @@ func foreignText(text, author, verb, end string) bool {
 	return end == "" || rest == end
 }
 
-// matchParts compares parts in order, passing over the empty ones that ADK leaves out of requests.
+// matchParts compares parts in order, passing over the empty ones, which ADK leaves out of requests.
 func matchParts(got, want []*genai.Part, same func(got, want *genai.Part) bool) bool {
 	i := 0
 	for _, w := range want {
@@ -67,7 +67,7 @@ func matchParts(got, want []*genai.Part, same func(got, want *genai.Part) bool) 
 		}
 		i++
 	}
-	return i == len(got) && i > 0
+	return i == len(got)
 }
 
 // isEmpty reports a part that ADK drops because it is the zero value.
