@@ -153,14 +153,14 @@ func testCompactMessages(t *testing.T, db database) {
 			id, sum string
 			want    error
 		}{
-			"negative":    {testKey, -1, "e0", "s", backends.ErrInvalid},
-			"no id":       {testKey, 3, "", "s", backends.ErrInvalid},
-			"no summary":  {testKey, 3, "e3", "", backends.ErrInvalid},
-			"too large":   {testKey, 3, "e3", strings.Repeat("x", backends.MaxTextBytes+1), backends.ErrTooLarge},
-			"empty key":   {backends.SessionKey{}, 3, "e3", "s", backends.ErrInvalid},
-			"no session":  {backends.SessionKey{App: "app", User: "user", Session: "none"}, 3, "e3", "s", adksession.ErrNotFound},
-			"other user":  {backends.SessionKey{App: "app", User: "other", Session: "session"}, 3, "e3", "s", adksession.ErrNotFound},
-			"other tenan": {backends.SessionKey{App: "other", User: "user", Session: "session"}, 3, "e3", "s", adksession.ErrNotFound},
+			"negative":   {testKey, -1, "e0", "s", backends.ErrInvalid},
+			"no id":      {testKey, 3, "", "s", backends.ErrInvalid},
+			"no summary": {testKey, 3, "e3", "", backends.ErrInvalid},
+			"too large":  {testKey, 3, "e3", strings.Repeat("x", backends.MaxTextBytes+1), backends.ErrTooLarge},
+			"empty key":  {backends.SessionKey{}, 3, "e3", "s", backends.ErrInvalid},
+			"no session": {backends.SessionKey{App: "app", User: "user", Session: "none"}, 3, "e3", "s", adksession.ErrNotFound},
+			"other user": {backends.SessionKey{App: "app", User: "other", Session: "session"}, 3, "e3", "s", adksession.ErrNotFound},
+			"other app":  {backends.SessionKey{App: "other", User: "user", Session: "session"}, 3, "e3", "s", adksession.ErrNotFound},
 		} {
 			if _, err := s.CompactMessages(t.Context(), tt.key, tt.index, tt.id, tt.sum); !errors.Is(err, tt.want) {
 				t.Errorf("%s: %v", name, err)
