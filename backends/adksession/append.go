@@ -19,9 +19,10 @@ import (
 // the session object, which must come from this package. Partial events are ignored, temporary state is not stored, and
 // the event's time is cut to the microsecond. An event without an id is given one.
 //
-// [ErrExists] when the session has an event of that id already, [ErrStale] when somebody else has appended since the object was read, [ErrNotFound] when the session is gone,
-// [backends.ErrTooLarge] for an event of more than [backends.MaxMessageBytes]. Nothing changes then, in the object
-// neither. A compaction since the object was read does not matter.
+// [ErrStale] when somebody else has appended since the object was read, [ErrNotFound] when the session is gone,
+// [ErrExists] when the session has an event of that id already, [backends.ErrTooLarge] for an event of more than
+// [backends.MaxMessageBytes]. Nothing changes then, in the object neither. A compaction since the object was read does
+// not matter.
 func (s *Service) AppendEvent(ctx context.Context, cur session.Session, event *session.Event) error {
 	const op = "append event"
 	if cur == nil || event == nil {
@@ -61,7 +62,8 @@ func (s *Service) AppendEvent(ctx context.Context, cur session.Session, event *s
 	err = s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		// A write first: it takes the lock that all writers of the session queue for, and tells a stale object.
 		moved := tx.Exec(`UPDATE adkmemory_adk_sessions SET last_seq = last_seq + 1, updated_at = ?
-			WHERE `+byOwner+` AND epoch = ? AND last_seq = ?`, append([]any{updated.UnixMicro()}, args(sess.key, sess.epoch, at)...)...)
+			WHERE `+byOwner+` AND epoch = ? AND last_seq = ?`,
+			append([]any{updated.UnixMicro()}, args(sess.key, sess.epoch, at)...)...)
 		if moved.Error != nil {
 			return moved.Error
 		}

@@ -255,7 +255,7 @@ func TestImports(t *testing.T) {
 	t.Parallel()
 	t.Run("RAW-10 nothing outside the standard library is imported", func(t *testing.T) {
 		t.Parallel()
-		out, err := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, ".").Output()
+		out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{join .Imports "\n"}}`, ".").Output()
 		if err != nil {
 			t.Skip("the go command is not at hand:", err)
 		}
