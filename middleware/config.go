@@ -38,6 +38,10 @@ type Config struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
 
+	// ReflectorProvider and ReflectorModel name another model for condensing notes. Default: the one that writes notes.
+	ReflectorProvider string `json:"reflectorProvider"`
+	ReflectorModel    string `json:"reflectorModel"`
+
 	// Extractive lets notes be written without any model, by deterministic sentence selection. Default false: a model
 	// writes, and the extractive twin takes over after FailuresBeforeFallback failures in a row.
 	Extractive bool `json:"extractive"`
@@ -213,6 +217,9 @@ func (c Config) Validate() error {
 	}
 	if (c.Provider == "") != (c.Model == "") {
 		fault("provider and model", "go together; got %q and %q", c.Provider, c.Model)
+	}
+	if (c.ReflectorProvider == "") != (c.ReflectorModel == "") {
+		fault("reflectorProvider and reflectorModel", "go together; got %q and %q", c.ReflectorProvider, c.ReflectorModel)
 	}
 	oneOf := func(field, value string, allowed ...string) {
 		if !slices.Contains(allowed, value) {

@@ -46,6 +46,7 @@ type Middleware struct {
 	gaugesMu  sync.Mutex
 	gauges    metric.Registration // from Start to Stop
 
+	reflectorModel   model.LLM // nil when it is the Observer's
 	extractObserver  observer.Observer
 	extractReflector reflector.Reflector
 }
@@ -60,13 +61,13 @@ func New(cfg Config, deps Deps) (*Middleware, error) {
 	if !cfg.Enabled {
 		return m, nil
 	}
-	if err := errors.Join(m.cfg.Validate(), m.resolveModel()); err != nil {
+	err := errors.Join(m.cfg.Validate(), m.resolveModels())
+	if deps.Store == nil {
+		err = errors.Join(err, fmt.Errorf("%w: Deps.Store is nil; open one, such as sqlite.Open(ctx, path)", ErrInvalidConfig))
+	}
+	if err != nil {
 		return nil, err
 	}
-	if deps.Store == nil {
-		return nil, fmt.Errorf("%w: Deps.Store is nil; open one, such as sqlite.Open(ctx, path)", ErrInvalidConfig)
-	}
-	var err error
 	if m.sessions, err = lru.New[backends.SessionKey, *sessionState](m.cfg.SessionCache); err != nil {
 		return nil, fmt.Errorf("adkmemory: session cache: %w", err)
 	}
@@ -111,20 +112,28 @@ func (d Deps) withDefaults() Deps {
 	return d
 }
 
-// resolveModel looks up the model that the configuration names.
-func (m *Middleware) resolveModel() error {
-	if m.cfg.Model == "" {
-		return nil
+// resolveModels looks up the models that the configuration names.
+func (m *Middleware) resolveModels() error {
+	var errs []error
+	named := func(field, provider, name string) model.LLM {
+		switch {
+		case name == "" || provider == "": // Validate reports half a name
+			return nil
+		case m.deps.Models == nil:
+			errs = append(errs, fmt.Errorf("%w: %s is set, but Deps.Models is nil and cannot resolve it", ErrInvalidConfig, field))
+			return nil
+		}
+		llm, err := m.deps.Models.NewModel(context.Background(), provider, name)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%w: %s: %w", ErrInvalidConfig, field, err))
+		}
+		return llm
 	}
-	if m.deps.Models == nil {
-		return fmt.Errorf("%w: provider and model are set, but Deps.Models is nil and cannot resolve them", ErrInvalidConfig)
+	if llm := named("model", m.cfg.Provider, m.cfg.Model); llm != nil {
+		m.deps.Model = llm
 	}
-	llm, err := m.deps.Models.NewModel(context.Background(), m.cfg.Provider, m.cfg.Model)
-	if err != nil {
-		return fmt.Errorf("%w: provider and model: %w", ErrInvalidConfig, err)
-	}
-	m.deps.Model = llm
-	return nil
+	m.reflectorModel = named("reflectorModel", m.cfg.ReflectorProvider, m.cfg.ReflectorModel)
+	return errors.Join(errs...)
 }
 
 // writers builds what writes notes: the Observer and the Reflector, and their extractive twins.
@@ -139,7 +148,11 @@ func (m *Middleware) writers() error {
 		m.deps.Observer = o
 	}
 	if m.deps.Reflector == nil {
-		r, err := reflector.New(reflector.Config{Model: m.telemetry.traced(m.deps.Model, m.cfg.Provider), Counter: m.deps.Counter, Prompt: m.cfg.ReflectorPrompt})
+		llm := m.telemetry.traced(m.deps.Model, m.cfg.Provider)
+		if m.reflectorModel != nil {
+			llm = m.telemetry.traced(m.reflectorModel, m.cfg.ReflectorProvider)
+		}
+		r, err := reflector.New(reflector.Config{Model: llm, Counter: m.deps.Counter, Prompt: m.cfg.ReflectorPrompt})
 		if err != nil {
 			return fmt.Errorf("adkmemory: reflector: %w", err)
 		}
