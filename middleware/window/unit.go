@@ -59,11 +59,17 @@ func (s *selector) classify() {
 		if len(s.Sources[i]) > 0 {
 			u.at = int(s.Sources[i][0])
 		}
+		all := summary
 		for j := i; j < u.end; j++ {
-			u.flags |= s.origin(j)
+			f := s.origin(j)
+			u.flags |= f &^ summary
+			all &= f
 			if s.byUser(j) {
 				current = len(s.units)
 			}
+		}
+		if u.is(userText) {
+			u.flags |= all
 		}
 		s.units = append(s.units, u)
 		i = u.end
