@@ -55,30 +55,30 @@ func TestStore(t *testing.T) { backendtest.Run(t, harness) }
 
 func BenchmarkStore(b *testing.B) { backendtest.Bench(b, harness) }
 
-// ownDB opens the database as an application would that knows nothing of this module.
+// ownDB opens the database as an application would that knows nothing of this module, with an
+// isolation level that the store does not expect.
 func ownDB(dsn string) (*gorm.DB, error) {
 	return gorm.Open(gormpostgres.Open(pgtest.With(dsn, "default_transaction_isolation", "serializable")), &gorm.Config{})
 }
 
 func TestOwnDatabase(t *testing.T) {
 	t.Parallel()
-	db, err := ownDB(pgtest.DSN(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool, err := db.DB()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = pool.Close() })
-	store, err := gormstore.New(context.Background(), db, gormstore.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	key := backends.SessionKey{App: "app", User: "user", Session: "s"}
-	if err := store.DeleteSession(context.Background(), key); err != nil {
-		t.Fatal(err)
-	}
+	backendtest.Run(t, func(t testing.TB) backendtest.Harness {
+		db, err := ownDB(pgtest.DSN(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool, err := db.DB()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = pool.Close() })
+		store, err := gormstore.New(context.Background(), db, gormstore.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return backendtest.Harness{Store: store, Age: func(d time.Duration) { gormtest.Age(t, store.DB(), d) }}
+	})
 }
 
 func child(ctx context.Context, dsn string, migrating bool, after func()) (backends.Store, error) {
@@ -114,6 +114,21 @@ func TestOpen(t *testing.T) {
 		if store, err := postgres.Open(context.Background(), dsn); err == nil {
 			t.Errorf("%s: %v", name, store)
 		}
+	}
+}
+
+func TestBehindPooler(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"exec", "simple_protocol", "describe_exec"} {
+		t.Run("OPS-2 the store needs no prepared statements: "+mode, func(t *testing.T) {
+			t.Parallel()
+			store := open(t, pgtest.With(pgtest.DSN(t), "default_query_exec_mode", mode))
+			key := backends.SessionKey{App: "app", User: "user", Session: "s"}
+			for range 3 {
+				gormtest.Turn(t, store, key)
+			}
+			gormtest.Upkeep(t, store, key)
+		})
 	}
 }
 
