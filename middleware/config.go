@@ -77,13 +77,15 @@ type Config struct {
 	MaxReflectionsInContext  int `json:"maxReflectionsInContext"`
 	MaxObservationsInContext int `json:"maxObservationsInContext"`
 
-	// ObservationOrder is OrderOldest or OrderNewest. Default OrderOldest.
+	// ObservationOrder is OrderOldest ("oldest") or OrderNewest ("newest"). Default "oldest", which keeps a stable prefix.
 	ObservationOrder string `json:"observationOrder"`
 
-	// Layout is LayoutDefault or LayoutCacheFriendly. Default LayoutDefault.
+	// Layout is LayoutDefault ("default") or LayoutCacheFriendly ("cacheFriendly": memory changes only when the window's
+	// cut moves, and what changes with the query comes last). Default "default".
 	Layout string `json:"layout"`
 
-	// RawObservations is RawOnce, RawAlways or RawOff. Default RawOnce.
+	// RawObservations is RawOnce ("once": each recent tool output stands in the prompt once), RawAlways ("always": in a
+	// section of their own too) or RawOff ("off"). Default "once".
 	RawObservations string `json:"rawObservations"`
 
 	// RawObservationBuffer is how many of the newest tool outputs stay verbatim. Fewer than 3 invites semantic drift and
