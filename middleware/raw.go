@@ -1,12 +1,14 @@
 package middleware
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
 
 	"google.golang.org/genai"
 
+	"google.golang.org/adk/v2/model"
 	"google.golang.org/adk/v2/session"
 
 	"github.com/adkmemory/adkmemory/backends"
@@ -45,29 +47,60 @@ func (m *Middleware) sync(key backends.SessionKey, s *sessionState, events windo
 		}
 		return
 	}
-	m.recordAnew(m.raw.Session(key.String()), events)
+	m.recordAnew(key, events, snap)
 }
 
 // recordAnew takes the newest tool results of events that are read from the start (a new process, or events that were
-// replaced) behind those that were recorded before and are not among them any more.
-func (m *Middleware) recordAnew(c *rawobs.AgentContext, events window.Events) {
+// replaced) behind those that were recorded before and are not among them any more. A new process finds those that were
+// compacted away in the archive.
+func (m *Middleware) recordAnew(key backends.SessionKey, events window.Events, snap *backends.Snapshot) {
+	c := m.raw.Session(key.String())
 	var newest []rawobs.Entry
 	for i := events.Len() - 1; i >= 0 && len(newest) < m.cfg.RawObservationBuffer; i-- {
-		found := outputs(events.At(i))
-		slices.Reverse(found)
-		newest = append(newest, found...)
+		newest = append(outputs(events.At(i)), newest...)
 	}
-	if len(newest) == 0 {
-		return
-	}
-	slices.Reverse(newest)
 	older := slices.DeleteFunc(c.RecentObservations(), func(e rawobs.Entry) bool {
 		return slices.ContainsFunc(newest, func(n rawobs.Entry) bool { return n.CallID == e.CallID })
 	})
+	if len(older) == 0 && window.IsSummary(events.At(0)) {
+		older = m.archivedOutputs(key, snap, newest)
+	}
+	if len(newest) == 0 && len(older) == 0 {
+		return
+	}
 	c.Clear()
 	for _, e := range append(older, newest...) {
 		c.RecordObservation(e.CallID, e.Tool, e.Text)
 	}
+}
+
+// archivedOutputs returns the tool results among the archived messages that came before the known ones, oldest first, as
+// far as the newest observations reach back.
+func (m *Middleware) archivedOutputs(key backends.SessionKey, snap *backends.Snapshot, known []rawobs.Entry) []rawobs.Entry {
+	ctx, cancel := context.WithTimeout(context.Background(), m.cfg.LoadTimeout)
+	defer cancel()
+	var found []rawobs.Entry
+	for _, o := range slices.Backward(snap.Observations) {
+		if len(known)+len(found) >= m.cfg.RawObservationBuffer {
+			break
+		}
+		messages, err := m.deps.Store.ListMessages(ctx, key, backends.MessageQuery{ObservationID: o.ID, Limit: backends.MaxListItems})
+		if err != nil {
+			m.loadFault(ctx, key, err)
+			break
+		}
+		var here []rawobs.Entry
+		for _, msg := range messages {
+			e := &session.Event{ID: msg.ID, LLMResponse: model.LLMResponse{Content: toObserver(msg.Message).Content}}
+			for _, entry := range outputs(e) {
+				if !slices.ContainsFunc(known, func(k rawobs.Entry) bool { return k.CallID == entry.CallID }) {
+					here = append(here, entry)
+				}
+			}
+		}
+		found = append(here, found...)
+	}
+	return found
 }
 
 // outputs returns the tool results that an event brings. Where the call has no id, the event's stands in for it.
