@@ -25,8 +25,9 @@ type Store interface {
 // Loader reads the state that a turn needs.
 type Loader interface {
 	// Load returns the session's snapshot, taken in one consistent view. It returns nil when the session still carries
-	// the stamp have, at the cost of one query; a zero have always returns a snapshot. A session without state has an empty snapshot with the zero stamp; a
-	// deleted one has an empty snapshot with a non-zero stamp until its tombstone is swept.
+	// the stamp have, at the cost of one query; a zero have always returns a snapshot. A session without state has an
+	// empty snapshot with the zero stamp; a deleted one has an empty snapshot with a non-zero stamp until its tombstone
+	// is swept.
 	Load(ctx context.Context, key SessionKey, have Stamp) (*Snapshot, error)
 }
 

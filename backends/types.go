@@ -125,12 +125,16 @@ type Commit struct {
 
 // Validate reports every fault of a commit. The error wraps [ErrInvalid] or [ErrTooLarge].
 func (c Commit) Validate() error {
-	errs := []error{validateNote(c.Observation.Note)}
+	errs := []error{
+		validateNote(c.Observation.Note), validID("epoch", c.Epoch, false),
+		validID("From cursor's message id", c.From.MessageID, false),
+	}
 	if c.To.IsZero() {
 		errs = append(errs, fmt.Errorf("%w: the commit's To cursor is empty", ErrInvalid))
 	}
 	if len(c.Messages) > MaxCommitMessages {
-		return errors.Join(append(errs, fmt.Errorf("%w: %d messages in one commit, at most %d are allowed", ErrTooLarge, len(c.Messages), MaxCommitMessages))...)
+		return errors.Join(append(errs, fmt.Errorf("%w: %d messages in one commit, at most %d are allowed",
+			ErrTooLarge, len(c.Messages), MaxCommitMessages))...)
 	}
 	errs = append(errs, validID("cursor's message id", c.To.MessageID, false), validText("cursor's fingerprint", c.To.Fingerprint))
 	ids := make(map[string]bool, len(c.Messages))
@@ -157,7 +161,7 @@ type Condense struct {
 
 // Validate reports every fault of a request to condense. The error wraps [ErrInvalid] or [ErrTooLarge].
 func (c Condense) Validate() error {
-	errs := []error{validateNote(c.Reflection.Note)}
+	errs := []error{validateNote(c.Reflection.Note), validID("epoch", c.Epoch, false)}
 	if len(c.Reflection.Sources) == 0 {
 		errs = append(errs, fmt.Errorf("%w: the reflection names no sources", ErrInvalid))
 	}

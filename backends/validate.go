@@ -30,8 +30,10 @@ func (q SessionQuery) Validate() error {
 	return errors.Join(append(errs, err)...)
 }
 
-// ValidateSet reports an empty cursor and identifiers that a store would refuse. The error wraps [ErrInvalid].
-func (c Cursor) ValidateSet() error { return validID("cursor's message id", c.MessageID, true) }
+// ValidateRebase reports what [Committer.RebaseCursor] refuses, an empty cursor included. The error wraps [ErrInvalid].
+func ValidateRebase(epoch string, stream Stream, from Cursor) error {
+	return errors.Join(validID("epoch", epoch, false), stream.Validate(), validID("cursor's message id", from.MessageID, true))
+}
 
 // ValidateLease reports an owner that is no valid identifier and a time to live that is not positive. The error wraps
 // [ErrInvalid].
@@ -47,7 +49,17 @@ func ValidateLease(owner string, ttl time.Duration) error {
 func (q NoteQuery) Validate() error {
 	_, err := PageLimit(q.Limit)
 	if n := len(q.IDs); n > MaxListItems {
-		err = errors.Join(err, fmt.Errorf("%w: %d note ids, at most %d are allowed", ErrTooLarge, n, MaxListItems))
+		return errors.Join(err, fmt.Errorf("%w: %d note ids, at most %d are allowed", ErrTooLarge, n, MaxListItems))
 	}
-	return err
+	errs := []error{err}
+	for _, id := range q.IDs {
+		errs = append(errs, ValidateID("note id", id))
+	}
+	return errors.Join(errs...)
+}
+
+// Validate reports every fault of a query for messages. The error wraps [ErrInvalid] or [ErrTooLarge].
+func (q MessageQuery) Validate() error {
+	_, err := PageLimit(q.Limit)
+	return errors.Join(err, validID("observation id", q.ObservationID, false))
 }

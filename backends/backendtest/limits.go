@@ -143,6 +143,8 @@ func runLimits(t *testing.T, open func(testing.TB) Harness) {
 					"empty note":           {func(c *backends.Commit) { c.Observation.Text = "" }, backends.ErrInvalid},
 					"note without id":      {func(c *backends.Commit) { c.Observation.ID = "" }, backends.ErrInvalid},
 					"branch too long":      {func(c *backends.Commit) { c.Observation.Stream.Branch = long }, backends.ErrInvalid},
+					"epoch no UTF-8":       {func(c *backends.Commit) { c.Epoch = "a\xff" }, backends.ErrInvalid},
+					"cursor with a NUL":    {func(c *backends.Commit) { c.From.MessageID = "a\x00" }, backends.ErrInvalid},
 					"writer too long":      {func(c *backends.Commit) { c.Observation.Writer = long }, backends.ErrInvalid},
 					"fingerprint too long": {func(c *backends.Commit) { c.To.Fingerprint = long }, backends.ErrInvalid},
 					"no cursor":            {func(c *backends.Commit) { c.To = backends.Cursor{} }, backends.ErrInvalid},
@@ -189,6 +191,14 @@ func runLimits(t *testing.T, open func(testing.TB) Harness) {
 			}
 			_, err := h.Store.ListNotes(ctx(), keyOf("s"), backends.NoteQuery{IDs: make([]string, backends.MaxListItems+1)})
 			is(t, "ListNotes of too many ids", err, backends.ErrTooLarge)
+			for _, bad := range []string{long, "a\xff", "a\x00b"} {
+				_, err = h.Store.ListNotes(ctx(), keyOf("s"), backends.NoteQuery{IDs: []string{bad}})
+				is(t, "ListNotes", err, backends.ErrInvalid)
+				_, err = h.Store.ListMessages(ctx(), keyOf("s"), backends.MessageQuery{ObservationID: bad})
+				is(t, "ListMessages", err, backends.ErrInvalid)
+				err = h.Store.RebaseCursor(ctx(), keyOf("s"), bad, main, backends.Cursor{MessageID: "m"})
+				is(t, "RebaseCursor", err, backends.ErrInvalid)
+			}
 			_, err = h.Store.ListSessions(ctx(), backends.SessionQuery{App: "app", Offset: -1})
 			is(t, "ListSessions from before the first", err, backends.ErrInvalid)
 			_, err = h.Store.Sweep(ctx(), -1)

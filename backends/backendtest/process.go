@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"syscall"
 	"testing"
 
 	"github.com/adkmemory/adkmemory/backends"
@@ -34,10 +33,16 @@ func ChildMain(open Child) {
 	}
 	if err := childPart(role, open); err != nil {
 		fmt.Fprintln(os.Stderr, role+":", err)
-		os.Exit(1)
+		os.Exit(failed)
 	}
 	os.Exit(0)
 }
+
+// The exit codes of a child that was not killed: its own, and that of Go's runtime.
+const (
+	failed   = 3
+	panicked = 2
+)
 
 // processKey is the session that parent and children write.
 func processKey() backends.SessionKey { return keyOf("processes") }
@@ -100,7 +105,8 @@ const (
 )
 
 func kill() {
-	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	self, _ := os.FindProcess(os.Getpid())
+	_ = self.Kill()
 	select {}
 }
 
@@ -272,7 +278,7 @@ func spawn(t *testing.T, data, role string, stops ...int) []error {
 	errs := make([]error, len(stops))
 	for i, cmd := range commands {
 		errs[i] = cmd.Wait()
-		if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); errs[i] != nil && (!ok || status.Signal() != syscall.SIGKILL) {
+		if code := cmd.ProcessState.ExitCode(); code == failed || code == panicked {
 			t.Fatalf("child: %v", errs[i])
 		}
 	}

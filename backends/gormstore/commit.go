@@ -126,7 +126,7 @@ func (s *Store) RebaseCursor(
 	ctx context.Context, key backends.SessionKey, epoch string, stream backends.Stream, from backends.Cursor,
 ) error {
 	const op = "adkmemory: rebase cursor"
-	if err := s.begin(ctx, op, key.Validate(), stream.Validate(), from.ValidateSet()); err != nil {
+	if err := s.begin(ctx, op, key.Validate(), backends.ValidateRebase(epoch, stream, from)); err != nil {
 		return err
 	}
 	return s.write(ctx, op, func(tx *gorm.DB) error {

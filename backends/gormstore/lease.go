@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"gorm.io/gorm"
-
 	"github.com/adkmemory/adkmemory/backends"
 )
 
@@ -15,17 +13,12 @@ func (s *Store) Lease(ctx context.Context, key backends.SessionKey, owner string
 	if err := s.begin(ctx, op, key.Validate(), backends.ValidateLease(owner, ttl)); err != nil {
 		return false, err
 	}
-	held := false
-	err := s.write(ctx, op, func(tx *gorm.DB) error {
-		res := tx.Exec(`INSERT INTO adkmemory_leases (app, user_id, session_id, owner, expires_at)
-			VALUES (?, ?, ?, ?, `+s.dialect.now+` + ?)
-			ON CONFLICT (app, user_id, session_id) DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at
-			WHERE adkmemory_leases.owner = excluded.owner OR adkmemory_leases.expires_at <= `+s.dialect.now,
-			args(key, owner, ttl.Microseconds())...)
-		held = res.RowsAffected == 1
-		return res.Error
-	})
-	return held && err == nil, err
+	res := s.db.WithContext(ctx).Exec(`INSERT INTO adkmemory_leases (app, user_id, session_id, owner, expires_at)
+		VALUES (?, ?, ?, ?, `+s.dialect.now+` + ?)
+		ON CONFLICT (app, user_id, session_id) DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at
+		WHERE adkmemory_leases.owner = excluded.owner OR adkmemory_leases.expires_at <= `+s.dialect.now,
+		args(key, owner, ttl.Microseconds())...)
+	return res.Error == nil && res.RowsAffected == 1, s.fail(ctx, op, res.Error)
 }
 
 // Release implements [backends.Leaser].
@@ -34,7 +27,6 @@ func (s *Store) Release(ctx context.Context, key backends.SessionKey, owner stri
 	if err := s.begin(ctx, op, key.Validate(), backends.ValidateID("owner", owner)); err != nil {
 		return err
 	}
-	return s.write(ctx, op, func(tx *gorm.DB) error {
-		return tx.Exec(`DELETE FROM adkmemory_leases WHERE `+byOwner+` AND owner = ?`, args(key, owner)...).Error
-	})
+	return s.fail(ctx, op, s.db.WithContext(ctx).
+		Exec(`DELETE FROM adkmemory_leases WHERE `+byOwner+` AND owner = ?`, args(key, owner)...).Error)
 }

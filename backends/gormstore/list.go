@@ -95,12 +95,14 @@ func (s *Store) ListNotes(ctx context.Context, key backends.SessionKey, q backen
 }
 
 // ListMessages implements [backends.Archive].
-func (s *Store) ListMessages(ctx context.Context, key backends.SessionKey, q backends.MessageQuery) ([]backends.StoredMessage, error) {
+func (s *Store) ListMessages(
+	ctx context.Context, key backends.SessionKey, q backends.MessageQuery,
+) ([]backends.StoredMessage, error) {
 	const op = "adkmemory: list messages"
-	limit, err := backends.PageLimit(q.Limit)
-	if err := s.begin(ctx, op, key.Validate(), err); err != nil {
+	if err := s.begin(ctx, op, key.Validate(), q.Validate()); err != nil {
 		return nil, err
 	}
+	limit, _ := backends.PageLimit(q.Limit)
 	db := s.reader.WithContext(ctx)
 	query := db.Table("adkmemory_messages").Select("adkmemory_messages.*, branch, scope").Joins(withStream).Where(byOwner, args(key)...).
 		Where("seq > ?", q.AfterSeq).Order("seq").Limit(limit)
@@ -132,7 +134,8 @@ func (s *Store) ListSessions(ctx context.Context, q backends.SessionQuery) ([]ba
 	page := s.reader.WithContext(ctx).Table("adkmemory_sessions s").
 		Where("app = ? AND deleted_at = 0", q.App).
 		// Not EXISTS … OR EXISTS …: for that Postgres may read both tables whole, and put them in a hash.
-		Where("coalesce((SELECT 1 FROM adkmemory_notes" + same + " LIMIT 1), (SELECT 1 FROM adkmemory_messages" + same + " LIMIT 1)) = 1").
+		Where("coalesce((SELECT 1 FROM adkmemory_notes" + same + " LIMIT 1), " +
+			"(SELECT 1 FROM adkmemory_messages" + same + " LIMIT 1)) = 1").
 		Order("updated_at DESC, user_id, session_id").Offset(q.Offset).Limit(limit)
 	if q.User != "" {
 		page = page.Where("user_id = ?", q.User)

@@ -79,7 +79,9 @@ func (s *Store) touchAny(tx *gorm.DB, key backends.SessionKey, messages int) (co
 }
 
 // adopt makes a note cover those of its messages that were appended before, and returns the others.
-func adopt(tx *gorm.DB, key backends.SessionKey, stream int64, noteID string, messages []backends.Message) ([]backends.Message, error) {
+func adopt(
+	tx *gorm.DB, key backends.SessionKey, stream int64, noteID string, messages []backends.Message,
+) ([]backends.Message, error) {
 	if len(messages) == 0 {
 		return nil, nil
 	}

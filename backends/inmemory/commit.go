@@ -112,7 +112,7 @@ func (s *Store) Condense(ctx context.Context, key backends.SessionKey, c backend
 func (s *Store) RebaseCursor(
 	ctx context.Context, key backends.SessionKey, epoch string, stream backends.Stream, from backends.Cursor,
 ) error {
-	if err := s.begin(ctx, key.Validate(), stream.Validate(), from.ValidateSet()); err != nil {
+	if err := s.begin(ctx, key.Validate(), backends.ValidateRebase(epoch, stream, from)); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()

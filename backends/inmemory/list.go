@@ -85,11 +85,11 @@ func lowerASCII(s string) string {
 
 // ListMessages implements [backends.Archive].
 func (s *Store) ListMessages(ctx context.Context, key backends.SessionKey, q backends.MessageQuery) ([]backends.StoredMessage, error) {
-	limit, err := backends.PageLimit(q.Limit)
-	if err := s.begin(ctx, key.Validate(), err); err != nil {
+	if err := s.begin(ctx, key.Validate(), q.Validate()); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
+	limit, _ := backends.PageLimit(q.Limit)
 	var list []backends.StoredMessage
 	for _, m := range s.state(key).messages {
 		if m.Seq > q.AfterSeq && (q.ObservationID == "" || m.ObservationID == q.ObservationID) && len(list) < limit {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	gormsqlite "gorm.io/driver/sqlite"
 	"gorm.io/gorm"
@@ -18,6 +19,9 @@ import (
 	"github.com/adkmemory/adkmemory/backends"
 	"github.com/adkmemory/adkmemory/backends/gormstore"
 )
+
+// busyTimeout is how long a write waits for another process's.
+const busyTimeout = 5 * time.Second
 
 // readers is the number of connections that read beside the one that writes.
 const readers = 4
@@ -48,7 +52,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 }
 
 func (s *Store) open(ctx context.Context, path string) error {
-	const common = "_busy_timeout=5000&_foreign_keys=on&_synchronous=NORMAL"
+	common := fmt.Sprintf("_busy_timeout=%d&_foreign_keys=on&_synchronous=NORMAL", busyTimeout.Milliseconds())
 	writer, err := s.pool(ctx, path, common+"&_txlock=immediate", 1)
 	if err != nil {
 		return err
@@ -88,8 +92,10 @@ func (s *Store) pool(ctx context.Context, path, params string, n int) (*gorm.DB,
 }
 
 // useWAL turns WAL mode on, which the file remembers. SQLite does not wait for a lock here when several processes do it
-// at once, so it is tried again until it holds.
+// at once, so it is tried again for as long as a write would wait.
 func useWAL(ctx context.Context, db *gorm.DB) error {
+	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
+	defer cancel()
 	for {
 		var mode string
 		err := db.WithContext(ctx).Raw("PRAGMA journal_mode = WAL").Scan(&mode).Error
@@ -103,7 +109,9 @@ func useWAL(ctx context.Context, db *gorm.DB) error {
 		if !errors.As(err, &failure) || failure.Code()&0xff != sqliteBusy {
 			return err
 		}
-		if err := ctx.Err(); err != nil {
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
 			return err
 		}
 	}
