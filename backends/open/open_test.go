@@ -1,0 +1,80 @@
+package open_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/adkmemory/adkmemory/backends"
+	"github.com/adkmemory/adkmemory/backends/open"
+	"github.com/adkmemory/adkmemory/backends/pgtest"
+)
+
+func TestMain(m *testing.M) {
+	code := pgtest.Main(m)
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, dsn := range map[string]string{
+		"a path": filepath.Join(dir, "a.db"), "sqlite:path": "sqlite:" + filepath.Join(dir, "b.db"),
+		"sqlite://path": "sqlite://" + filepath.Join(dir, "c.db"), "memory": ":memory:",
+	} {
+		t.Run("OPS-2 SQLite by "+name, func(t *testing.T) {
+			t.Parallel()
+			use(t, dsn)
+		})
+	}
+	t.Run("OPS-2 Postgres by URL", func(t *testing.T) {
+		t.Parallel()
+		dsn := pgtest.DSN(t)
+		if !strings.HasPrefix(dsn, "postgres") {
+			t.Skipf("the test server is not named by a URL")
+		}
+		use(t, dsn)
+	})
+	t.Run("OPS-2 anything else is refused, without its password", func(t *testing.T) {
+		t.Parallel()
+		for _, dsn := range []string{"", "mysql://bob:hunter2@host/db", "sqlite:"} {
+			if _, err := open.Open(t.Context(), dsn); !errors.Is(err, backends.ErrInvalid) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%q: %v", dsn, err)
+			}
+		}
+	})
+}
+
+func use(t *testing.T, dsn string) {
+	t.Helper()
+	s, err := open.Open(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Load(t.Context(), backends.SessionKey{App: "a", User: "u", Session: "s"}, backends.Stamp{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func ExampleOpen() {
+	s, err := open.Open(context.Background(), ":memory:") // or "memory.db", or "postgres://…"
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(s.Close())
+	// Output: <nil>
+}
