@@ -444,6 +444,11 @@ func newMemory(t *testing.T, cfg middleware.Config, deps middleware.Deps) *middl
 // send makes one model call without an ADK session and returns what reached the model.
 func send(t *testing.T, mem *middleware.Middleware, key backends.SessionKey, texts ...string) *model.LLMRequest {
 	t.Helper()
+	return sendContext(context.Background(), t, mem, key, texts...)
+}
+
+func sendContext(ctx context.Context, t *testing.T, mem *middleware.Middleware, key backends.SessionKey, texts ...string) *model.LLMRequest {
+	t.Helper()
 	llm := talker()
 	req := &model.LLMRequest{}
 	for i, text := range texts {
@@ -453,7 +458,7 @@ func send(t *testing.T, mem *middleware.Middleware, key backends.SessionKey, tex
 		}
 		req.Contents = append(req.Contents, genai.NewContentFromText(text, role))
 	}
-	for _, err := range mem.Model(llm).GenerateContent(middleware.WithSessionKey(context.Background(), key), req, false) {
+	for _, err := range mem.Model(llm).GenerateContent(middleware.WithSessionKey(ctx, key), req, false) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,13 +11,13 @@ import (
 
 // section returns the memory section for a view, the one built before while nothing it shows has changed. The caller
 // holds the session's lock.
-func (m *Middleware) section(vs *viewState, v window.View, snap *backends.Snapshot, events window.Events, sel window.Selection, scale float64) prompt.Section {
+func (m *Middleware) section(s *sessionState, vs *viewState, v window.View, snap *backends.Snapshot, events window.Events, sel window.Selection, scale float64) prompt.Section {
 	cacheFriendly := m.cfg.Layout == LayoutCacheFriendly
 	if vs.fresh && vs.stamp == snap.Stamp && (!cacheFriendly || vs.tail == sel.TailStart) {
 		return vs.section
 	}
 	if cacheFriendly && vs.fresh && vs.tail == sel.TailStart && vs.stamp.Epoch == snap.Epoch &&
-		stillCovers(vs.section.Included, snap, v.Stream, events, sel.TailStart) {
+		stillKept(vs.shown, snap) && s.stillCovers(vs.shown, snap, v.Stream, events, sel.TailStart) {
 		vs.stamp = snap.Stamp
 		return vs.section
 	}
@@ -27,6 +27,7 @@ func (m *Middleware) section(vs *viewState, v window.View, snap *backends.Snapsh
 		reflections = slices.DeleteFunc(reflections, func(r backends.Reflection) bool { return inTail(r.Note, events, sel.TailStart) })
 	}
 	vs.section = prompt.Memory(reflections, observations, m.memoryBudget(scale))
+	vs.shown = headers(reflections, observations)
 	vs.stamp, vs.tail, vs.fresh = snap.Stamp, sel.TailStart, true
 	return vs.section
 }
@@ -78,40 +79,70 @@ func inTail(n backends.Note, events window.Events, tail int) bool {
 	return false
 }
 
-// stillCovers reports whether a section may stand although the notes have changed: every note it shows is active or
-// condensed into one that is (a section may outlive its notes' condensation, but not their deletion), and every note
-// that it does not show covers messages of the tail only, or was condensed from notes that it shows.
-func stillCovers(included []string, snap *backends.Snapshot, view backends.Stream, events window.Events, tail int) bool {
-	shown := make(map[string]bool, len(included))
-	for _, id := range included {
-		shown[id] = true
-	}
-	kept := 0
-	reflections, observations := visible(snap, view)
-	for _, o := range observations {
-		if shown[o.ID] {
-			kept++
-		} else if !inTail(o.Note, events, tail) {
-			return false
-		}
-	}
+// headers returns the notes without their texts.
+func headers(reflections []backends.Reflection, observations []backends.Observation) []backends.Note {
+	notes := make([]backends.Note, 0, len(reflections)+len(observations))
 	for _, r := range reflections {
-		if shown[r.ID] {
-			kept++
-			continue
+		notes = append(notes, r.Note)
+	}
+	for _, o := range observations {
+		notes = append(notes, o.Note)
+	}
+	for i := range notes {
+		notes[i].Text = ""
+	}
+	return notes
+}
+
+// stillKept reports whether every note that a section was made from is active, or condensed into one that is: a section
+// may outlive its notes' condensation, but not their deletion.
+func stillKept(shown []backends.Note, snap *backends.Snapshot) bool {
+	active := make(map[string]bool, len(snap.Observations)+len(snap.Reflections))
+	for _, o := range snap.Observations {
+		active[o.ID] = true
+	}
+	for _, r := range snap.Reflections {
+		active[r.ID] = true
+	}
+	for _, n := range shown {
+		condensed := func(r backends.Reflection) bool {
+			return r.Stream == n.Stream && r.Seq > n.Seq && !r.Range.StartTime.After(n.Range.StartTime) && !r.Range.EndTime.Before(n.Range.EndTime)
 		}
-		sources := 0
-		for _, id := range r.Sources {
-			if shown[id] {
-				sources++
-			}
-		}
-		kept += sources
-		if sources < len(r.Sources) && !inTail(r.Note, events, tail) {
+		if !active[n.ID] && !slices.ContainsFunc(snap.Reflections, condensed) {
 			return false
 		}
 	}
-	return kept == len(included)
+	return true
+}
+
+// stillCovers reports whether no message before the tail was observed since the notes shown were written. Notes cover
+// their stream from its beginning without a gap, so it is enough to look behind the newest one of each stream. The caller
+// holds the session's lock.
+func (s *sessionState) stillCovers(shown []backends.Note, snap *backends.Snapshot, view backends.Stream, events window.Events, tail int) bool {
+	ends := make(map[backends.Stream]string)
+	for _, n := range shown {
+		if n.Stream.VisibleFrom(view) {
+			ends[n.Stream] = n.Range.EndID // in the order of writing, so the newest one's stays
+		}
+	}
+	open := make(map[backends.Stream]bool)
+	for stream, c := range snap.Cursors {
+		if stream.VisibleFrom(view) && ends[stream] != c.MessageID {
+			open[stream] = true
+		}
+	}
+	for i := events.Len() - 1; i >= 0 && len(open) > 0; i-- {
+		e := events.At(i)
+		stream := window.StreamOf(e)
+		switch {
+		case !open[stream] || !window.IsMessage(e):
+		case e.ID == ends[stream]:
+			delete(open, stream)
+		case i < tail && s.observed(events, i):
+			return false
+		}
+	}
+	return true
 }
 
 // account counts what a turn shows, and what it could not show.

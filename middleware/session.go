@@ -44,9 +44,10 @@ type viewState struct {
 	memo    memo
 	forcing bool // the last request had messages forced out
 	section prompt.Section
-	stamp   backends.Stamp // the snapshot that section was made from
-	tail    int            // cache-friendly layout: the event where the tail began when section was made
-	fresh   bool           // whether section was ever made
+	shown   []backends.Note // headers of the notes it was made from, by Seq within each kind
+	stamp   backends.Stamp  // the snapshot that section was made from
+	tail    int             // cache-friendly layout: the event where the tail began when section was made
+	fresh   bool            // whether section was ever made
 }
 
 func newSessionState() *sessionState {

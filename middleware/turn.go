@@ -222,7 +222,7 @@ func (m *Middleware) decide(ctx context.Context, c call, s *sessionState, snap *
 		vs.forcing = d.window.Forced > 0
 	}
 	vs.memo.remember(c, s.generation, p, d.window)
-	d.section = m.section(vs, c.view, snap, c.events, d.window, scale)
+	d.section = m.section(s, vs, c.view, snap, c.events, d.window, scale)
 	return d
 }
 
