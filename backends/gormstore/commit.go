@@ -41,7 +41,13 @@ func (s *Store) Commit(ctx context.Context, key backends.SessionKey, c backends.
 		if err != nil {
 			return err
 		}
-		return insertMessages(tx, key, stream, seqs.MessageSeq, row.ID, added)
+		if err := insertMessages(tx, key, stream, seqs.MessageSeq, row.ID, added); err != nil {
+			return err
+		}
+		if err := indexMessages(tx, key, c.Observation.Stream, seqs.MessageSeq, added); err != nil {
+			return err
+		}
+		return indexNote(tx, key, backends.KindObservation, c.Observation.Note)
 	})
 	if err != nil {
 		return backends.Observation{}, err

@@ -31,7 +31,10 @@ func (s *Store) Condense(ctx context.Context, key backends.SessionKey, c backend
 		c.Reflection.Seq = seqs.NoteSeq
 		row := newNoteRow(key, stream, c.Reflection.Note)
 		row.Generation, row.Sources = c.Reflection.Generation, c.Reflection.Sources
-		return tx.Create(row).Error
+		if err := tx.Create(row).Error; err != nil {
+			return err
+		}
+		return indexNote(tx, key, backends.KindReflection, c.Reflection.Note)
 	})
 	if err != nil {
 		return backends.Reflection{}, err
@@ -79,6 +82,9 @@ func checkSources(tx *gorm.DB, key backends.SessionKey, r backends.Reflection) (
 func retire(tx *gorm.DB, key backends.SessionKey, c backends.Condense) error {
 	sources := c.Reflection.Sources
 	if c.Discard {
+		if err := forgetNotes(tx, key, "id IN ?", sources); err != nil {
+			return err
+		}
 		return tx.Exec(`DELETE FROM adkmemory_notes WHERE `+byOwner+` AND id IN ?`, args(key, sources)...).Error
 	}
 	return tx.Exec(`UPDATE adkmemory_notes SET active = false, parent_id = ? WHERE `+byOwner+` AND id IN ?`,

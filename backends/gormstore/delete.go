@@ -37,6 +37,9 @@ func (s *Store) deleteNotes(ctx context.Context, op string, key backends.Session
 		if res.Error != nil || res.RowsAffected == 0 {
 			return res.Error
 		}
+		if err := forgetNotes(tx, key, match); err != nil {
+			return err
+		}
 		return tx.Exec(`DELETE FROM adkmemory_notes WHERE `+byOwner+` AND `+match, args(key)...).Error
 	})
 }
@@ -94,7 +97,18 @@ func (s *Store) deleteAll(ctx context.Context, op string, tombstone backends.Ses
 				return err
 			}
 		}
-		return s.bury(tx, tombstone, epoch)
+		if err := s.bury(tx, tombstone, epoch); err != nil {
+			return err
+		}
+		if err := s.lockAreas(tx, match, with...); err != nil {
+			return err
+		}
+		for _, table := range libraryTables() {
+			if err := tx.Exec("DELETE FROM "+table+" WHERE "+match, with...).Error; err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	var last owner
 	for err == nil {
@@ -131,6 +145,9 @@ func (s *Store) buryBatch(ctx context.Context, op, epoch, match string, with ...
 
 // purge removes every row of the sessions but their tombstones.
 func purge(tx *gorm.DB, sessions []owner) error {
+	if err := forgetSessions(tx, sessions); err != nil {
+		return err
+	}
 	values := make([]any, 0, 3*len(sessions))
 	for _, o := range sessions {
 		values = append(values, o.App, o.UserID, o.SessionID)

@@ -50,7 +50,10 @@ func (s *Store) AppendMessages(
 			return err
 		}
 		added = without(messages, known)
-		return insertMessages(tx, key, row.Stream, seqs.MessageSeq, "", added)
+		if err := insertMessages(tx, key, row.Stream, seqs.MessageSeq, "", added); err != nil {
+			return err
+		}
+		return indexMessages(tx, key, stream, seqs.MessageSeq, added)
 	})
 	if err != nil {
 		return 0, err

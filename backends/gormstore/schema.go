@@ -12,11 +12,17 @@ func sessionTables() []string {
 // every write holds its lock, and a distributed database need not check them across shards.
 func schema(d dialect) []Migration {
 	types := strings.NewReplacer("{id}", d.id, "{blob}", d.blob, "{rows}", d.rowTable)
-	statements := make([]string, 0, len(initial))
-	for _, s := range initial {
-		statements = append(statements, types.Replace(s))
+	of := func(statements []string) []string {
+		out := make([]string, len(statements))
+		for i, s := range statements {
+			out[i] = types.Replace(s)
+		}
+		return out
 	}
-	return []Migration{SQL("0001_sessions_notes_messages_leases", statements...)}
+	return []Migration{
+		SQL("0001_sessions_notes_messages_leases", of(initial)...),
+		SQL("0002_search_knowledge_vectors_triples", of(library)...),
+	}
 }
 
 // initial is the first schema.

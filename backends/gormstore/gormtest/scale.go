@@ -23,7 +23,7 @@ func Filled(n int) backends.SessionKey {
 
 // Fill writes sessions with so many notes each, behind the store's back. Per session the last note is a reflection over
 // the first half, the others are observations; each covers two messages, of which the archive has those of the last
-// observation. Every session has had a lease.
+// observation. Every session has had a lease, and a little of everything in the tables of search and knowledge.
 func Fill(t testing.TB, db *gorm.DB, sessions, notes int) {
 	t.Helper()
 	series := func(n int) string { return fmt.Sprintf("generate_series(0, %d)", n-1) }
@@ -34,7 +34,13 @@ func Fill(t testing.TB, db *gorm.DB, sessions, notes int) {
 		}
 		padded = func(x string, digits int) string { return fmt.Sprintf("printf('%%0%dd', %s)", digits, x) }
 	}
-	key := "'app', 'user' || " + padded(fmt.Sprintf("s.i / %d", sessionsPerUser), 6) + ", 'session' || " + padded("s.i", 7)
+	block := `'\x000101'::bytea`
+	if db.Name() == "sqlite" {
+		block = "x'000101'"
+	}
+	user := "'app', 'user' || " + padded(fmt.Sprintf("s.i / %d", sessionsPerUser), 6)
+	session := "'session' || " + padded("s.i", 7)
+	key := user + ", " + session
 	of, each := series(sessions)+" AS s(i)", series(notes)+" AS n(i)"
 	if db.Name() == "sqlite" {
 		of, each = series(sessions)+" AS s", series(notes)+" AS n"
@@ -54,6 +60,14 @@ func Fill(t testing.TB, db *gorm.DB, sessions, notes int) {
 			'note` + fmt.Sprint(notes-2) + `', ` + fmt.Sprint(2*notes-4) + ` + n.i, '', 'user', 'user', 0, ` + text + `, NULL, 30
 			FROM ` + of + ` CROSS JOIN ` + strings.Replace(each, series(notes), series(2), 1),
 		`INSERT INTO adkmemory_leases SELECT ` + key + `, 'owner', 0 FROM ` + of + ``,
+		// One message of each session is indexed, has a vector and a triple; of each user two areas and an entry are there.
+		`INSERT INTO adkmemory_search_docs SELECT ` + user + `, 'message', s.i, ` + session + `, 'm0', 1 FROM ` + of,
+		`INSERT INTO adkmemory_search_blocks SELECT ` + user + `, 'message', 'term' || s.i, 4294967295, ` + block + ` FROM ` + of,
+		`INSERT INTO adkmemory_search_areas SELECT ` + user + `, 'kind' || (s.i % 5), 10, 10, 10, '' FROM ` + of + ` WHERE s.i % 2 = 0`,
+		`INSERT INTO adkmemory_entries SELECT ` + user + `, 'knowledge', 'key' || s.i, 1, true, 'title', ` + strings.ReplaceAll(text, "n.i", "1") +
+			`, '', 'null', '', 0.5, 0, 0, 0, s.i FROM ` + of,
+		`INSERT INTO adkmemory_vectors SELECT ` + key + `, 'message', 'm0', 'model', 1, ` + block + ` FROM ` + of,
+		`INSERT INTO adkmemory_triples SELECT ` + key + `, 'message', 'm0', 'digest', 'Ada', 'asked', 'order', 'ada', 'order', 0 FROM ` + of,
 	} {
 		if err := db.Exec(statement).Error; err != nil {
 			t.Fatal(err)
