@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/adkmemory/adkmemory/backends"
 )
@@ -42,13 +43,10 @@ func TestFaults(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("a writer that holds the file stops no reader, and a commit only for the busy timeout", func(t *testing.T) {
+	t.Run("a writer that holds the file stops no reader, and a commit no longer than its context allows", func(t *testing.T) {
 		t.Parallel()
 		path := filepath.Join(t.TempDir(), "memory.db")
 		store, other := openFile(t, path), openFile(t, path)
-		if err := store.DB().Exec("PRAGMA busy_timeout = 50").Error; err != nil {
-			t.Fatal(err)
-		}
 		tx := other.DB().Begin()
 		if tx.Error != nil {
 			t.Fatal(tx.Error)
@@ -56,13 +54,24 @@ func TestFaults(t *testing.T) {
 		if _, err := store.Load(ctx, key, backends.Stamp{}); err != nil {
 			t.Error(err)
 		}
-		if _, err := store.Commit(ctx, key, commitOf("m", 1)); err == nil || errors.Is(err, backends.ErrConflict) {
+		short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		begin := time.Now()
+		if _, err := store.Commit(short, key, commitOf("m", 1)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error is %v", err)
 		}
+		if d := time.Since(begin); d > 4*time.Second {
+			t.Errorf("the commit came back after %v", d)
+		}
+		committed := make(chan error)
+		go func() {
+			_, err := store.Commit(ctx, key, commitOf("m", 1))
+			committed <- err
+		}()
 		if err := tx.Rollback().Error; err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.Commit(ctx, key, commitOf("m", 1)); err != nil {
+		if err := <-committed; err != nil {
 			t.Error(err)
 		}
 	})

@@ -20,9 +20,6 @@ import (
 	"github.com/adkmemory/adkmemory/backends/gormstore"
 )
 
-// busyTimeout is how long a write waits for another process's.
-const busyTimeout = 5 * time.Second
-
 // readers is the number of connections that read beside the one that writes.
 const readers = 4
 
@@ -39,7 +36,7 @@ var _ backends.Store = (*Store)(nil)
 //
 // The file is in WAL mode with synchronous NORMAL: a crash of the process loses nothing, a power failure at most the
 // last commits, and never half of one. One connection writes and four read beside it; a write waits up to five seconds
-// for another process's, even past its context's deadline; a read waits for nobody.
+// for another process's, or as long as its context allows; a read waits for nobody.
 func Open(ctx context.Context, path string) (*Store, error) {
 	if path == "" || strings.ContainsRune(path, 0) {
 		return nil, fmt.Errorf("adkmemory: open sqlite: %w: the path is empty or holds a NUL byte", backends.ErrInvalid)
@@ -79,7 +76,7 @@ func (s *Store) pool(ctx context.Context, path, params string, n int) (*gorm.DB,
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(connector)
+	db := sql.OpenDB(patient{connector})
 	s.pools = append(s.pools, db)
 	db.SetMaxOpenConns(n)
 	db.SetMaxIdleConns(n)
@@ -99,14 +96,13 @@ func useWAL(ctx context.Context, db *gorm.DB) error {
 	for {
 		var mode string
 		err := db.WithContext(ctx).Raw("PRAGMA journal_mode = WAL").Scan(&mode).Error
-		var failure *driver.Error
 		if err == nil && mode == "wal" {
 			return nil
 		}
 		if err == nil {
 			return fmt.Errorf("the file stays in journal mode %q, WAL is not available there", mode)
 		}
-		if !errors.As(err, &failure) || failure.Code()&0xff != sqliteBusy {
+		if !isBusy(err) {
 			return err
 		}
 		select {
