@@ -88,11 +88,11 @@ func (*scripted) Name() string { return "scripted" }
 
 func (*scripted) GenerateContent(_ context.Context, req *model.LLMRequest, _ bool) iter.Seq2[*model.LLMResponse, error] {
 	return func(yield func(*model.LLMResponse, error) bool) {
-		yield(&model.LLMResponse{Content: reply(req.Contents[len(req.Contents)-1]), TurnComplete: true}, nil)
+		yield(&model.LLMResponse{Content: reply(req.Contents[len(req.Contents)-1], len(req.Contents)), TurnComplete: true}, nil)
 	}
 }
 
-func reply(last *genai.Content) *genai.Content {
+func reply(last *genai.Content, n int) *genai.Content {
 	text := ""
 	for _, p := range last.Parts {
 		if p.FunctionResponse != nil {
@@ -105,5 +105,5 @@ func reply(last *genai.Content) *genai.Content {
 		bed, _, _ = strings.Cut(bed, " bed")
 		return genai.NewContentFromFunctionCall("read_sensor", map[string]any{"bed": bed}, genai.RoleModel)
 	}
-	return genai.NewContentFromText(advice[len(text)%len(advice)], genai.RoleModel)
+	return genai.NewContentFromText(advice[n%len(advice)], genai.RoleModel)
 }

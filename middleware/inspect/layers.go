@@ -53,9 +53,9 @@ func newLayers(key backends.SessionKey, notes []backends.StoredNote) *layers {
 	for _, n := range notes {
 		top = max(top, min(n.Generation, maxLayers))
 	}
-	l := &layers{Height: (top + 2) * rowHeight, Notes: len(notes)}
+	l := &layers{Height: (top+1)*rowHeight + blockHeight/2, Notes: len(notes)}
 	for g := top; g > 0; g-- {
-		name := "Reflections " + strconv.Itoa(g)
+		name := "Generation " + strconv.Itoa(g)
 		if g == 1 {
 			name = "Reflections"
 		}

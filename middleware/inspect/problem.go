@@ -35,7 +35,9 @@ func (h *handler) problem(r *http.Request, err error) page {
 		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 			known = errTimeout
 		}
-		h.cfg.Logger.ErrorContext(r.Context(), "adkmemory: the inspector could not read the store", "error", err)
+		if !errors.Is(err, context.Canceled) { // a reader who left is no failure
+			h.cfg.Logger.ErrorContext(r.Context(), "adkmemory: the inspector could not read the store", "error", err)
+		}
 	}
 	return page{name: "problem", status: known.status, Title: known.Title, Data: known}
 }

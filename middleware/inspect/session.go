@@ -137,7 +137,7 @@ func (h *handler) timeLine(r *http.Request, d *sessionData, newest int64) error 
 	if err != nil {
 		return err
 	}
-	shown := notes
+	var shown []backends.StoredNote
 	if d.OldestFirst {
 		shown = notes[:min(len(notes), cardsPerPage)]
 		if at > 0 {

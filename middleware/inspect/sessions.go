@@ -19,7 +19,8 @@ type sessionsData struct {
 	App, User   string
 	Apps        []crumb // the others that may be seen
 	Search      string
-	AllLink     string
+	ClearLink   string // without the search
+	AllLink     string // to all users
 	Rows        []sessionRow
 	First, Last int
 	Newer       string
@@ -59,6 +60,7 @@ func (h *handler) sessions(r *http.Request) (page, error) {
 		found = found[:sessionsPerPage]
 		d.Older = at(offset + sessionsPerPage)
 	}
+	d.ClearLink = link("./", backends.SessionKey{App: d.App, User: d.User})
 	allowed := map[string]bool{}
 	for _, s := range found {
 		user := s.Key.User

@@ -131,13 +131,16 @@ func newChart(records []middleware.TurnRecord) chart {
 	}
 }
 
-// niceAbove is the smallest of 2, 4, 6, 8, 10 times a power of ten that is not below n.
+// niceAbove is a round number that is not below n and little above it, at least 10.
 func niceAbove(n int) int {
-	power := int(math.Pow10(int(math.Log10(float64(max(1, n))))))
-	for _, f := range []int{2, 4, 6, 8, 10} {
+	power := 1
+	for power*100 < n && power < math.MaxInt/1000 {
+		power *= 10
+	}
+	for _, f := range []int{10, 12, 16, 20, 24, 30, 40, 50, 60, 80} {
 		if f*power >= n {
 			return f * power
 		}
 	}
-	return 20 * power
+	return 100 * power
 }
