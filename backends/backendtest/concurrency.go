@@ -93,6 +93,50 @@ func runConcurrency(t *testing.T, open func(testing.TB) Harness) {
 				}
 			}
 		}},
+		{"STO-3 deletions and sweeps run beside each other and beside commits, and all succeed", func(t *testing.T, h Harness) {
+			all := stores(h)
+			key := func(i int) backends.SessionKey {
+				return backends.SessionKey{App: "app", User: fmt.Sprint("user", i%5), Session: fmt.Sprint(i)}
+			}
+			for i := range 60 {
+				c := play(t, h.Store, key(i)).commit(main, 2, "")
+				_, err := h.Store.Commit(ctx(), key(i), c)
+				must(t, err)
+			}
+			h.Age(2 * backends.TombstoneTTL)
+			errs := together(n, func(i int) error {
+				store := all[i%len(all)]
+				switch i % 4 {
+				case 0:
+					_, err := store.Sweep(ctx(), backends.TombstoneTTL)
+					return err
+				case 1:
+					return store.DeleteUser(ctx(), "app", fmt.Sprint("user", i%5))
+				case 2:
+					return store.DeleteApp(ctx(), "app")
+				}
+				for j := range 60 {
+					snap, err := store.Load(ctx(), key(j), backends.Stamp{})
+					if err != nil {
+						return err
+					}
+					_, err = store.Commit(ctx(), key(j), commitFrom(snap, fmt.Sprint("beside", i), 1))
+					if err != nil && !errors.Is(err, backends.ErrConflict) {
+						return err
+					}
+				}
+				return nil
+			})
+			must(t, errors.Join(errs...))
+			must(t, h.Store.DeleteApp(ctx(), "app"))
+			if h.Rows != nil {
+				for table, rows := range h.Rows("app", "") {
+					if rows != 0 {
+						t.Errorf("%d rows are left in %s", rows, table)
+					}
+				}
+			}
+		}},
 		{"many sessions are written at once", func(t *testing.T, h Harness) {
 			all := stores(h)
 			errs := together(n, func(i int) error {
