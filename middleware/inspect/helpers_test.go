@@ -236,9 +236,8 @@ func (p parsed) links() []string {
 	return out
 }
 
-func readAll(t testing.TB, r io.ReadCloser) string {
+func readAll(t testing.TB, r io.Reader) string {
 	t.Helper()
-	defer func() { _ = r.Close() }()
 	b, err := io.ReadAll(r)
 	if err != nil {
 		t.Fatal(err)

@@ -214,6 +214,7 @@ func TestMount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer func() { _ = res.Body.Close() }()
 		return res.StatusCode, res.Header, readAll(t, res.Body)
 	}
 	t.Run("OPS-5 under a prefix every link stays below it and leads somewhere", func(t *testing.T) {

@@ -83,9 +83,10 @@ func TestUntrusted(t *testing.T) {
 		want[i] = skeleton(t, ok(t, h, address))
 	}
 	for n, s := range attacks(t) {
+		s = s[:min(len(s), 500)] // a text that is cut has a notice of its own
 		cfg, pages := build(n+1, s)
 		h := newPage(t, cfg)
-		t.Run(fmt.Sprintf("OPS-5 nothing that was said becomes part of the page: %q", s), func(t *testing.T) {
+		t.Run(fmt.Sprintf("OPS-5 nothing that was said becomes part of the page: %.60q", s), func(t *testing.T) {
 			t.Parallel()
 			for i, address := range pages {
 				body := ok(t, h, address)
