@@ -4,17 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"google.golang.org/genai"
+	"gorm.io/gorm"
 
 	"google.golang.org/adk/v2/agent"
 	"google.golang.org/adk/v2/agent/llmagent"
@@ -26,6 +27,7 @@ import (
 	"github.com/adkmemory/adkmemory/backends"
 	"github.com/adkmemory/adkmemory/backends/adksession"
 	"github.com/adkmemory/adkmemory/backends/postgres"
+	"github.com/adkmemory/adkmemory/backends/sqlite"
 	"github.com/adkmemory/adkmemory/middleware"
 )
 
@@ -48,26 +50,44 @@ func (echo) GenerateContent(_ context.Context, req *model.LLMRequest, _ bool) it
 	}
 }
 
-// replica is one process of the application: sessions and memory in one Postgres.
+// database is what a replica needs of a SQL backend.
+type database interface {
+	backends.Store
+	DB() *gorm.DB
+}
+
+func openDatabase(ctx context.Context, dsn string) (database, error) {
+	if strings.HasPrefix(dsn, "/") {
+		return sqlite.Open(ctx, dsn)
+	}
+	return postgres.Open(ctx, dsn)
+}
+
+// replica is one process of the application: sessions and memory in one database.
 type replica struct {
-	store    *postgres.Store
+	store    database
 	sessions *adksession.Service
 	mem      *middleware.Middleware
 	runner   *runner.Runner
 }
 
 func newReplica(ctx context.Context, dsn string, threshold int) (*replica, error) {
-	store, err := postgres.Open(ctx, dsn)
+	store, err := openDatabase(ctx, dsn)
 	if err != nil {
 		return nil, err
 	}
+	return newReplicaOn(ctx, store, threshold, middleware.Deps{Store: store})
+}
+
+func newReplicaOn(ctx context.Context, store database, threshold int, deps middleware.Deps) (*replica, error) {
 	sessions, err := adksession.New(ctx, store.DB(), adksession.Config{})
 	if err != nil {
 		return nil, err
 	}
+	deps.Logger = slog.New(slog.DiscardHandler)
 	mem, err := middleware.New(
-		middleware.Config{Enabled: true, Extractive: true, MessageTokenThreshold: threshold, ObservationTokenThreshold: 600, MaxMessageTokenBudget: 2000},
-		middleware.Deps{Store: store, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		middleware.Config{Enabled: true, Extractive: deps.Observer == nil, MessageTokenThreshold: threshold, ObservationTokenThreshold: 600, MaxMessageTokenBudget: 2000},
+		deps)
 	if err != nil {
 		return nil, err
 	}

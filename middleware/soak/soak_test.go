@@ -24,7 +24,10 @@ import (
 var long = flag.Bool("soak", false, "run the soak test for minutes instead of seconds")
 
 func TestMain(m *testing.M) {
-	if os.Getenv(envDSN) != "" {
+	switch {
+	case os.Getenv(envKill) != "":
+		os.Exit(doomed())
+	case os.Getenv(envDSN) != "":
 		os.Exit(child())
 	}
 	os.Exit(pgtest.Main(m))
