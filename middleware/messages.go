@@ -137,42 +137,62 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-// contentEvents gives the contents of a request without an ADK session the form of events. A content's id is the hash
-// of what it says plus how often that was said before, so that a history that only grows keeps its ids.
-type contentEvents []*session.Event
+// contentEvents gives the contents of a request without an ADK session the form of events. A content's id is the hash of
+// what it says after what the contents before it said, and how often just that has happened before. So a history keeps
+// its ids while it grows, and also when a client cuts it at the front, but for the first few contents.
+type contentEvents struct {
+	events []*session.Event
+	prints []string // hashes of a content and of those before it, newest first; fewer at the front
+}
+
+// contextContents is how many contents before one make its id: enough to tell one "yes" from another.
+const contextContents = 4
 
 func newContentEvents(contents []*genai.Content) contentEvents {
-	events := make(contentEvents, len(contents))
+	own := contentEvents{events: make([]*session.Event, len(contents)), prints: make([]string, len(contents))}
 	seen := make(map[string]int, len(contents))
+	var before []string
 	for i, c := range contents {
 		e := &session.Event{Author: genai.RoleUser, LLMResponse: model.LLMResponse{Content: c}}
 		if c != nil && c.Role == genai.RoleModel {
 			e.Author = genai.RoleModel
 		}
 		raw, _ := json.Marshal(c)
-		h := hash(e.Author, raw)
-		e.ID = "content-" + h + "-" + strconv.Itoa(seen[h])
-		seen[h]++
-		events[i] = e
+		before = append([]string{hash(e.Author, raw)}, before[:min(len(before), contextContents)]...)
+		print := strings.Join(before, " ")
+		e.ID = "content-" + hash("", []byte(print)) + "-" + strconv.Itoa(seen[print])
+		seen[print]++
+		own.events[i], own.prints[i] = e, print
 	}
-	return events
+	return own
 }
 
-func (e contentEvents) Len() int { return len(e) }
+func (e contentEvents) Len() int { return len(e.events) }
 
 func (e contentEvents) At(i int) *session.Event {
-	if i < 0 || i >= len(e) {
+	if i < 0 || i >= len(e.events) {
 		return nil
 	}
-	return e[i]
+	return e.events[i]
+}
+
+// find returns the oldest content that may be the one with the fingerprint: those before it agree as far as they are
+// still there.
+func (e contentEvents) find(print string) int {
+	for i, p := range e.prints {
+		if window.IsMessage(e.events[i]) && strings.HasPrefix(print, p) {
+			return i
+		}
+	}
+	return -1
 }
 
 // sources maps every content to its own event.
 func (e contentEvents) sources() window.Sources {
-	flat := make([]int32, len(e))
-	sources := make(window.Sources, len(e))
-	for i := range e {
-		if window.IsMessage(e[i]) {
+	flat := make([]int32, len(e.events))
+	sources := make(window.Sources, len(e.events))
+	for i := range e.events {
+		if window.IsMessage(e.events[i]) {
 			flat[i] = int32(i)
 			sources[i] = flat[i : i+1 : i+1]
 		}

@@ -136,6 +136,58 @@ func TestObserve(t *testing.T) {
 		}
 	})
 
+	t.Run("OBS-1 a history without an ADK session, cut at the front and full of repetitions, is observed without a gap", func(t *testing.T) {
+		t.Parallel()
+		store := inmemory.New()
+		mem := newMemory(t, middleware.Config{Enabled: true, Extractive: true, MessageTokenThreshold: 100}, middleware.Deps{Store: store})
+		key := backends.SessionKey{App: "a", User: "u", Session: "s"}
+		var history []string
+		for i := range 60 {
+			text := []string{"Yes.", "Go on.", fact(i), "Yes.", "And then?"}[i%5]
+			history = append(history, text)
+			if len(history) > 17 {
+				history = history[4:]
+			}
+			send(t, mem, key, history...)
+			if err := mem.Flush(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		messages, err := store.ListMessages(t.Context(), key, backends.MessageQuery{Limit: backends.MaxListItems})
+		if err != nil {
+			t.Fatal(err)
+		}
+		times := map[string]int{}
+		for _, m := range messages {
+			times[m.Text]++
+		}
+		for i := 2; i < 55; i += 5 {
+			if times[fact(i)] != 1 {
+				t.Errorf("fact %d was observed %d times", i, times[fact(i)])
+			}
+		}
+		if times["Yes."] < 18 || times["Yes."] > 26 {
+			t.Errorf("%d of 22 or so times yes were observed", times["Yes."])
+		}
+		if s := mem.Stats(); s.Conflicts != 0 || s.ObserveFailures != 0 {
+			t.Errorf("stats: %+v", s)
+		}
+	})
+
+	t.Run("OBS-1 a session that began anew with ids it had before is observed", func(t *testing.T) {
+		t.Parallel()
+		a := newApp(t, talker(), with(func(c *appConfig) { c.cfg.MessageTokenThreshold = 100 }))
+		send(t, a.mem, a.key, fact(1), fact(2))
+		a.settle()
+		send(t, a.mem, a.key, fact(1)+" Again.", fact(2))
+		a.settle()
+		send(t, a.mem, a.key, fact(1), fact(2))
+		a.settle()
+		if s := a.mem.Stats(); s.Conflicts != 0 || s.Observations < 3 {
+			t.Errorf("stats: %+v", s)
+		}
+	})
+
 	t.Run("OBS-4 a failing model leaves the cursor, the turn and the raw history alone, and the next trigger retries", func(t *testing.T) {
 		t.Parallel()
 		var log bytes.Buffer

@@ -45,6 +45,7 @@ func (m *Middleware) backlog(j *job, s *sessionState, events window.Events) {
 		}
 	}
 	slices.SortFunc(streams, func(a, b backends.Stream) int { return s.streams[b].pending - s.streams[a].pending })
+	own, withoutSession := events.(contentEvents)
 	left := s.pending()
 	j.upTo = s.seen - 1
 	for _, stream := range streams {
@@ -62,6 +63,9 @@ func (m *Middleware) backlog(j *job, s *sessionState, events window.Events) {
 				continue
 			}
 			msg, mark := toMessage(e, index, m.eventTokens(e))
+			if withoutSession {
+				mark = own.prints[i]
+			}
 			if msg.Time.IsZero() {
 				msg.Time = m.deps.Now().Truncate(backends.TimePrecision)
 			}
@@ -71,7 +75,7 @@ func (m *Middleware) backlog(j *job, s *sessionState, events window.Events) {
 		}
 		j.streams = append(j.streams, b)
 	}
-	if _, own := events.(contentEvents); own {
+	if withoutSession {
 		j.upTo = -1
 	}
 	j.upToID = eventID(events, j.upTo)
@@ -246,7 +250,7 @@ func (m *Middleware) observe(ctx context.Context, key backends.SessionKey, s *se
 		c.Messages = batch.messages
 	}
 	commitCtx, commit := m.telemetry.start(ctx, stageCommit, key, trace.SpanContext{})
-	o, err := m.deps.Store.Commit(commitCtx, key, c)
+	o, err := m.commit(commitCtx, key, c)
 	commit.end(err)
 	if err != nil {
 		return to, fmt.Errorf("commit: %w", err)
@@ -257,6 +261,25 @@ func (m *Middleware) observe(ctx context.Context, key backends.SessionKey, s *se
 	m.stats.observations.Add(1)
 	a.wrote(o.Note, 0, len(batch.messages), batch.tokens())
 	return to, nil
+}
+
+// commit stores a note. A message whose id is stored already, although the cursor is where it was, is another message of
+// the same id: ids came from contents, or began anew with a session. It is stored under an id of its own then; a conflict
+// for ever would keep the stream from being observed.
+func (m *Middleware) commit(ctx context.Context, key backends.SessionKey, c backends.Commit) (backends.Observation, error) {
+	o, err := m.deps.Store.Commit(ctx, key, c)
+	if !errors.Is(err, backends.ErrConflict) || len(c.Messages) == 0 {
+		return o, err
+	}
+	snap, loadErr := m.deps.Store.Load(ctx, key, backends.Stamp{})
+	if loadErr != nil || snap == nil || snap.Epoch != c.Epoch || !snap.Cursors[c.Observation.Stream].Equal(c.From) {
+		return o, err
+	}
+	c.Messages = slices.Clone(c.Messages)
+	for i, msg := range c.Messages {
+		c.Messages[i].ID = hash(msg.ID, []byte(c.Observation.ID))
+	}
+	return m.deps.Store.Commit(ctx, key, c)
 }
 
 // writer writes a note: an Observer or a Reflector with its request.

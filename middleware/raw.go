@@ -3,7 +3,6 @@ package middleware
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"google.golang.org/genai"
@@ -103,27 +102,28 @@ func (m *Middleware) archivedOutputs(key backends.SessionKey, snap *backends.Sna
 	return found
 }
 
-// outputs returns the tool results that an event brings. Where the call has no id, the event's stands in for it.
+// outputs returns the tool results that an event brings.
 func outputs(e *session.Event) []rawobs.Entry {
 	if !window.IsMessage(e) || e.Content == nil {
 		return nil
 	}
 	var entries []rawobs.Entry
-	for i, p := range e.Content.Parts {
+	for _, p := range e.Content.Parts {
 		if p != nil && p.FunctionResponse != nil {
 			entries = append(entries, rawobs.Entry{
-				CallID: outputID(e, p.FunctionResponse, i), Tool: p.FunctionResponse.Name, Text: compactJSON(p.FunctionResponse.Response),
+				CallID: outputID(p.FunctionResponse), Tool: p.FunctionResponse.Name, Text: compactJSON(p.FunctionResponse.Response),
 			})
 		}
 	}
 	return entries
 }
 
-func outputID(e *session.Event, r *genai.FunctionResponse, part int) string {
+// outputID is the id of the call that was answered. Without one, which ADK never leaves so, equal results are one.
+func outputID(r *genai.FunctionResponse) string {
 	if r.ID != "" {
 		return r.ID
 	}
-	return e.ID + "#" + strconv.Itoa(part)
+	return hash(r.Name, []byte(compactJSON(r.Response)))
 }
 
 // rawOutputs returns what the "Recent Tool Observations" section shows: the recent tool outputs that are in no event
@@ -164,9 +164,9 @@ func notIn(events window.Events, entries []rawobs.Entry) []rawobs.Entry {
 		if e == nil || !window.HasResponse(e.Content) {
 			continue
 		}
-		for i, p := range e.Content.Parts {
+		for _, p := range e.Content.Parts {
 			if p != nil && p.FunctionResponse != nil {
-				id := outputID(e, p.FunctionResponse, i)
+				id := outputID(p.FunctionResponse)
 				missing = slices.DeleteFunc(missing, func(m rawobs.Entry) bool { return m.CallID == id })
 			}
 		}

@@ -170,7 +170,8 @@ func (s *sessionState) stream(stream backends.Stream) *streamState {
 
 // find returns the index of the last event that the cursor covers, -1 for none. It looks for the cursor's id, from hint
 // on and then before it. When the id is gone (ids replaced on reload, a compaction, an in-memory session that vanished)
-// everything up to the cursor's time is covered; among events of that very microsecond the fingerprint decides.
+// everything up to the cursor's time is covered; among events of that very microsecond the fingerprint decides. Contents
+// without an ADK session have no times: there the fingerprint alone decides.
 func find(events window.Events, stream backends.Stream, c backends.Cursor, hint int) int {
 	if c.IsZero() {
 		return -1
@@ -184,6 +185,9 @@ func find(events window.Events, stream backends.Stream, c backends.Cursor, hint 
 		if eventID(events, i) == c.MessageID {
 			return i
 		}
+	}
+	if own, ok := events.(contentEvents); ok {
+		return own.find(c.Fingerprint)
 	}
 	last, at := -1, c.Time.Truncate(backends.TimePrecision)
 	for i := range events.Len() {
