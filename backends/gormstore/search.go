@@ -102,26 +102,26 @@ func resolve(tx *gorm.DB, app, user string, kind backends.Kind, match string, wi
 	switch {
 	case kind == backends.KindMessage:
 		var rows []struct {
-			Doc uint32
-			storedMessage
+			Doc    uint32
+			Stored storedMessage `gorm:"embedded"`
 		}
 		err := tx.Table("(?) d", docs).Select("d.doc, t.*, s.branch, s.scope").
 			Joins("JOIN adkmemory_messages t" + bySeq + stream).Scan(&rows).Error
 		for _, r := range rows {
-			m := r.Row.message(backends.Stream{Branch: r.Branch, Scope: r.Scope})
+			m := r.Stored.Row.message(backends.Stream{Branch: r.Stored.Branch, Scope: r.Stored.Scope})
 			out[r.Doc] = backends.Found{Ref: backends.Ref{Kind: kind, Session: m.Key.Session, ID: m.ID}, Message: &m}
 		}
 		return out, err
 	case kind.OfSession():
 		var rows []struct {
-			Doc uint32
-			storedNote
+			Doc    uint32
+			Stored storedNote `gorm:"embedded"`
 		}
 		err := tx.Table("(?) d", docs).Select("d.doc, t.*, s.branch, s.scope").
 			Joins("JOIN adkmemory_notes t" + bySeq + stream).Scan(&rows).Error
 		for _, r := range rows {
-			n := r.stored()
-			out[r.Doc] = backends.Found{Ref: backends.Ref{Kind: kind, Session: r.Row.Owner.SessionID, ID: n.ID}, Note: &n}
+			n := r.Stored.stored()
+			out[r.Doc] = backends.Found{Ref: backends.Ref{Kind: kind, Session: r.Stored.Row.Owner.SessionID, ID: n.ID}, Note: &n}
 		}
 		return out, err
 	}
