@@ -65,6 +65,35 @@ func TestEstimatorFindsWideRunesAtEveryOffset(t *testing.T) {
 	})
 }
 
+func TestEstimatorAtTheEdgesOfBlocks(t *testing.T) {
+	t.Parallel()
+	t.Run("BUD-5 blocks of wide characters begin and end where Unicode says", func(t *testing.T) {
+		t.Parallel()
+		edges := []struct {
+			from, to rune
+			want     int // tokens of four characters
+		}{
+			{0x1000, 0x10FF, 1}, {0x1100, 0x11FF, 2}, {0x1200, 0x2E7F, 1}, {0x2E80, 0xA4CF, 2}, {0xA4D0, 0xA95F, 1},
+			{0xA960, 0xA97F, 2}, {0xA980, 0xABFF, 1}, {0xAC00, 0xD7FF, 2}, {0xE000, 0xF8FF, 1}, {0xF900, 0xFAFF, 2},
+		}
+		for _, e := range edges {
+			for r := e.from; r <= e.to; r++ {
+				if got := (token.Estimator{}).Count(strings.Repeat(string(r), 4)); got != e.want {
+					t.Fatalf("four times U+%04X: Count = %d, want %d", r, got, e.want)
+				}
+			}
+		}
+	})
+	t.Run("BUD-5 what only begins like a wide character is not one", func(t *testing.T) {
+		t.Parallel()
+		for _, text := range []string{"\xe4\xbdab", "\xe4abc", "\xe4\xbd\xe4\xbd", "\xe4\xe4\xe4\xbd"} {
+			if got := (token.Estimator{}).Count(text); got != 1 {
+				t.Errorf("Count(%q) = %d, want 1", text, got)
+			}
+		}
+	})
+}
+
 func TestEstimatorDoesNotAllocate(t *testing.T) {
 	for _, text := range []string{asciiText, cjkText} {
 		if n := testing.AllocsPerRun(10, func() { (token.Estimator{}).Count(text) }); n != 0 {
