@@ -2,6 +2,7 @@ package inspect_test
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -133,11 +134,14 @@ func TestPages(t *testing.T) {
 				widths[attr(n, "class")] = w
 			}
 		}
-		// 10,040 tokens of history and instruction are 1,000 units; a part gives 2 of its own for the gap.
+		// The 1,934 tokens sent are 1,000 units, and so are the 10,040 of history and instruction; a part gives 2 for the gap.
 		for class, tokens := range map[string]float64{"instruction": 40, "knowledge": 60, "reflection": 300, "observation": 200, "raw": 100, "message": 1234} {
-			if want := tokens*1000/10040 - 2; widths[class] < want-0.1 || widths[class] > want+0.1 {
+			if want := tokens*1000/1934 - 2; math.Abs(widths[class]-want) > 0.1 {
 				t.Errorf("%s is %g wide, want %g", class, widths[class], want)
 			}
+		}
+		if want := 1934 * 1000.0 / 10040; math.Abs(widths["sent"]-want) > 0.1 {
+			t.Errorf("what was sent is %g wide, want %g of the history's 1,000", widths["sent"], want)
 		}
 		for _, text := range []string{"1,934", "10,040", "19 %", "500 of 777", "1,334 of 8,000"} {
 			if !strings.Contains(p.texts, text) {

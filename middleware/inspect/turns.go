@@ -18,7 +18,7 @@ type turnsData struct {
 	Ratio         string // sent of history
 	Parts         []part
 	Budgets       []budget
-	HistoryWidth  string
+	SentWidth     string // of the bar that the whole history fills
 	Section       text
 	Chart         chart
 	Table         []turnRow // newest first
@@ -59,7 +59,7 @@ func newTurns(records []middleware.TurnRecord, cfg middleware.Config) *turnsData
 		Calls: len(records), Last: last, Sent: last.Sent(), History: whole, Ratio: percent(last.Sent(), whole),
 		Section: cut(last.Section, maxSection), Chart: newChart(records),
 	}
-	scale := pictureWidth / float64(max(1, d.Sent, whole))
+	scale := pictureWidth / float64(max(1, d.Sent))
 	x := 0.0
 	for _, p := range []part{
 		{Name: "Instruction", Class: "instruction", Tokens: last.Instruction},
@@ -74,7 +74,7 @@ func newTurns(records []middleware.TurnRecord, cfg middleware.Config) *turnsData
 		d.Parts = append(d.Parts, p)
 		x += width
 	}
-	d.HistoryWidth = units(float64(whole) * scale)
+	d.SentWidth = newBudget("", "", d.Sent, whole).Width
 	d.Budgets = []budget{
 		newBudget("Conversation memory", "observation", last.Reflections+last.Observations, cfg.MemoryTokenBudget),
 		newBudget("Messages and raw tool outputs", "message", last.Messages+last.Raw, cfg.MaxMessageTokenBudget),
