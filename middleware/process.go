@@ -31,6 +31,7 @@ type job struct {
 
 type streamBacklog struct {
 	stream   backends.Stream
+	from     backends.Cursor    // what they come after
 	messages []backends.Message // contiguous, oldest first
 	prints   []string           // their fingerprints
 }
@@ -55,7 +56,7 @@ func (m *Middleware) backlog(j *job, s *sessionState, events window.Events) {
 			continue
 		}
 		left -= st.pending
-		b := streamBacklog{stream: stream}
+		b := streamBacklog{stream: stream, from: st.cursor}
 		index := st.cursor.Next()
 		for i := st.last + 1; i < s.seen; i++ {
 			e := events.At(i)
@@ -174,19 +175,14 @@ func (m *Middleware) epochAt(ctx context.Context, key backends.SessionKey, strea
 	return snap.Epoch, nil
 }
 
-// after leaves out what the cursor covers by now, and gives the rest the indices that follow it.
+// after leaves out what the cursor covers by now, and gives the rest the indices that follow it. Nothing is left when the
+// cursor is neither where the backlog began nor within it: another process has come further, and the next trigger sees.
 func (b streamBacklog) after(c backends.Cursor) streamBacklog {
-	if c.IsZero() {
-		return b
-	}
 	start := 0
-	for i, m := range b.messages {
-		if m.ID == c.MessageID {
-			start = i + 1
-			break
-		}
-		if !m.Time.After(c.Time) && b.prints[i] == c.Fingerprint {
-			start = i + 1
+	if c.MessageID != b.from.MessageID {
+		start = slices.IndexFunc(b.messages, func(m backends.Message) bool { return m.ID == c.MessageID }) + 1
+		if start == 0 {
+			start = len(b.messages)
 		}
 	}
 	b.messages, b.prints = slices.Clone(b.messages[start:]), b.prints[start:]

@@ -114,10 +114,12 @@ func TestRecentToolOutputs(t *testing.T) {
 	t.Run("RAW-9 the last five outputs stay as pairs, each once, when the window moves on", func(t *testing.T) {
 		t.Parallel()
 		a := newCaller(t)
-		for i := 1; i <= 30; i++ {
+		for i := 1; i <= 15; i++ {
 			a.say(fmt.Sprintf("Look up %d.", i))
-			a.settle()
-			a.say(fact(i)[:40])
+			for j := range 5 { // about 400 tokens of talk: five outputs reach back further than the window's 1200
+				a.settle()
+				a.say(fact(10*i + j))
+			}
 			pairs, section := shown(a.llm.last(t))
 			if len(section) != 0 {
 				t.Fatalf("turn %d: the section shows %v although the session has them", i, section)
@@ -134,8 +136,8 @@ func TestRecentToolOutputs(t *testing.T) {
 				}
 			}
 		}
-		if pairs, _ := shown(a.llm.last(t)); len(pairs) > 12 {
-			t.Errorf("%d pairs are shown; the budget holds about ten", len(pairs))
+		if pairs, _ := shown(a.llm.last(t)); len(pairs) > 7 {
+			t.Errorf("%d pairs are shown, though five are recent", len(pairs))
 		}
 	})
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -144,13 +145,27 @@ func (m *Middleware) condense(ctx context.Context, key backends.SessionKey, s *s
 	return nil
 }
 
-// joinRanges is the range from the first source's start to the last one's end.
+// joinRanges is the range from the earliest source's start to the latest one's end. The order of the sources is that of
+// writing, which need not be that of the conversation.
 func joinRanges(notes []backends.Note) backends.Range {
-	first, last := notes[0].Range, notes[len(notes)-1].Range
+	first, last := notes[0].Range, notes[0].Range
+	for _, n := range notes[1:] {
+		if before(n.Range.StartTime, n.Range.Start, first.StartTime, first.Start) {
+			first = n.Range
+		}
+		if before(last.EndTime, last.End, n.Range.EndTime, n.Range.End) {
+			last = n.Range
+		}
+	}
 	return backends.Range{
 		Start: first.Start, StartID: first.StartID, StartTime: first.StartTime,
 		End: last.End, EndID: last.EndID, EndTime: last.EndTime,
 	}
+}
+
+// before compares places in a stream: by time, since a compaction shifts indices, and by index within one microsecond.
+func before(t time.Time, i int64, u time.Time, j int64) bool {
+	return t.Before(u) || t.Equal(u) && i < j
 }
 
 // group sorts notes by stream, and adds up their tokens.

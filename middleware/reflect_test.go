@@ -172,10 +172,28 @@ func TestReflect(t *testing.T) {
 		if len(snap.Reflections) != 0 || len(snap.Observations) != int(observations) {
 			t.Errorf("%d reflections, %d of %d observations", len(snap.Reflections), len(snap.Observations), observations)
 		}
-		// The same again by hand: nothing has changed since, so nobody is asked.
-		last := tried.Load()
-		if err := a.mem.ReflectOnReflections(t.Context(), a.key); err != nil || tried.Load() != last {
-			t.Errorf("%v, tried %d more times", err, tried.Load()-last)
+	})
+
+	t.Run("REF-5 refused reflections are left alone until there are more of them", func(t *testing.T) {
+		t.Parallel()
+		a := newApp(t, talker(), reflecting(reflectFunc(condense), with(func(c *appConfig) { c.cfg.ReflectionConsolidationThreshold = 1000 }))...)
+		for i := 0; a.mem.Stats().Reflections < 3; i++ {
+			a.say(fact(i))
+			a.settle()
+		}
+		tried := 0
+		b := newMemory(t, middleware.Config{Enabled: true, ReflectionConsolidationThreshold: 2, ObserverAttempts: 1}, middleware.Deps{
+			Store: a.store,
+			Reflector: reflectFunc(func(context.Context, reflector.Request) (observer.Note, error) {
+				tried++
+				return observer.Note{Text: strings.Repeat("Longer than all of them together. ", 20)}, nil
+			}),
+		})
+		if err := b.ReflectOnReflections(t.Context(), a.key); !errors.Is(err, observer.ErrRejected) || tried != 1 {
+			t.Fatalf("%v after %d tries", err, tried)
+		}
+		if err := b.ReflectOnReflections(t.Context(), a.key); err != nil || tried != 1 {
+			t.Errorf("%v after %d tries, though nothing has grown", err, tried)
 		}
 	})
 
