@@ -55,19 +55,25 @@ func (a area) SetStats(_ context.Context, s fulltext.Stats) error {
 // Read implements [fulltext.Blocks].
 func (a area) Read(_ context.Context, terms []string, open bool) ([]fulltext.Block, error) {
 	var out []fulltext.Block
-	match := byArea + " AND term IN ?"
-	if open {
-		match += " AND block = ?"
+	collect := func(b fulltext.Block) error {
+		out = append(out, b)
+		return nil
 	}
-	for chunk := range slices.Chunk(terms, readTerms) {
-		with := a.args(chunk)
-		if open {
-			with = append(with, fulltext.OpenBlock)
+	if open {
+		for chunk := range slices.Chunk(terms, readTerms) {
+			if err := a.each(byArea+" AND term IN ? AND block = ?", a.args(chunk, fulltext.OpenBlock), collect); err != nil {
+				return nil, err
+			}
 		}
-		err := a.each(match, with, func(b fulltext.Block) error {
-			out = append(out, b)
-			return nil
-		})
+		return out, nil
+	}
+	for chunk := range slices.Chunk(terms, maxArms) { // see union
+		var with []any
+		for _, t := range chunk {
+			with = append(with, a.args(t)...)
+		}
+		const match = byArea + " AND term = ?"
+		err := a.each(match+strings.Repeat(" UNION ALL "+selectBlocks+match, len(chunk)-1), with, collect)
 		if err != nil {
 			return nil, err
 		}
@@ -75,13 +81,15 @@ func (a area) Read(_ context.Context, terms []string, open bool) ([]fulltext.Blo
 	return out, nil
 }
 
+const selectBlocks = "SELECT term, block, data FROM adkmemory_search_blocks WHERE "
+
 // ReadAll implements [fulltext.Blocks].
 func (a area) ReadAll(_ context.Context, f func(fulltext.Block) error) error {
 	return a.each(byArea, a.args(), f)
 }
 
 func (a area) each(match string, with []any, f func(fulltext.Block) error) error {
-	rows, err := a.tx.Raw(`SELECT term, block, data FROM adkmemory_search_blocks WHERE `+match, with...).Rows()
+	rows, err := a.tx.Raw(selectBlocks+match, with...).Rows()
 	if err != nil {
 		return err
 	}

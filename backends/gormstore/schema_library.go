@@ -14,7 +14,8 @@ func libraryTables() []string {
 // A row of adkmemory_search_areas is one user's documents of one kind, its blocks hold their postings as package
 // fulltext packs them, and adkmemory_search_docs says which document a number is: ref is the id of a message or note,
 // whose seq stands beside it, or the key of an entry, whose session_id is empty. What has a row there exists: vectors and
-// triples name documents the same way.
+// triples name documents the same way. The second index leads with the session because a Postgres that has no statistics
+// yet would take one that leads with app and user for as good as the primary key.
 var library = []string{
 	`CREATE TABLE adkmemory_search_areas (
 		app {id} NOT NULL, user_id {id} NOT NULL, kind {id} NOT NULL,
@@ -28,7 +29,7 @@ var library = []string{
 		app {id} NOT NULL, user_id {id} NOT NULL, kind {id} NOT NULL, doc BIGINT NOT NULL,
 		session_id {id} NOT NULL, ref {id} NOT NULL, seq BIGINT NOT NULL,
 		PRIMARY KEY (app, user_id, kind, doc)){rows}`,
-	`CREATE INDEX adkmemory_search_docs_ref ON adkmemory_search_docs (app, user_id, session_id, kind, ref)`,
+	`CREATE INDEX adkmemory_search_docs_ref ON adkmemory_search_docs (session_id, app, user_id, kind, ref)`,
 	`CREATE TABLE adkmemory_entries (
 		app {id} NOT NULL, user_id {id} NOT NULL, kind {id} NOT NULL, entry_key {id} NOT NULL, version BIGINT NOT NULL,
 		newest BOOLEAN NOT NULL, title TEXT NOT NULL, text TEXT NOT NULL, category TEXT NOT NULL, tags TEXT NOT NULL,

@@ -2,6 +2,8 @@ package gormstore
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"gorm.io/gorm"
 
@@ -35,11 +37,11 @@ func (s *Store) Search(ctx context.Context, q backends.SearchQuery) ([]backends.
 				}
 				continue
 			}
-			numbers := make([]uint32, len(results))
+			numbers := make([][]any, len(results))
 			for i, r := range results {
-				numbers[i] = r.Doc
+				numbers[i] = []any{r.Doc}
 			}
-			docs, err := resolve(tx, q.App, q.User, kind, "doc IN ?", numbers)
+			docs, err := resolve(tx, q.App, q.User, kind, "doc = ?", numbers)
 			if err != nil {
 				return err
 			}
@@ -64,14 +66,14 @@ func (s *Store) Lookup(ctx context.Context, app, user string, refs []backends.Re
 	if err := s.begin(ctx, op, backends.ValidateRefs(app, user, refs)); err != nil {
 		return nil, err
 	}
-	byKind := map[backends.Kind][]any{}
+	byKind := map[backends.Kind][][]any{}
 	for _, r := range refs {
-		byKind[r.Kind] = append(byKind[r.Kind], r.Session, r.ID)
+		byKind[r.Kind] = append(byKind[r.Kind], []any{r.Session, r.ID})
 	}
 	known := map[backends.Ref]backends.Found{}
 	err := s.reader.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		for kind, pairs := range byKind {
-			docs, err := resolve(tx, app, user, kind, "(session_id, ref) IN (VALUES "+tuples(2, len(pairs)/2)+")", pairs...)
+			docs, err := resolve(tx, app, user, kind, "session_id = ? AND ref = ?", pairs)
 			if err != nil {
 				return err
 			}
@@ -93,47 +95,109 @@ func (s *Store) Lookup(ctx context.Context, app, user string, refs []backends.Re
 	return found, nil
 }
 
-// resolve reads the documents of a kind that a condition on adkmemory_search_docs selects, by their numbers.
-func resolve(tx *gorm.DB, app, user string, kind backends.Kind, match string, with ...any) (map[uint32]backends.Found, error) {
-	docs := tx.Table("adkmemory_search_docs").Where(byArea+" AND "+match, append([]any{app, user, kind}, with...)...)
-	const bySeq = " ON t.app = d.app AND t.user_id = d.user_id AND t.session_id = d.session_id AND t.seq = d.seq"
-	const stream = " JOIN adkmemory_streams s ON s.app = t.app AND s.user_id = t.user_id AND s.session_id = t.session_id AND s.stream = t.stream"
-	out := map[uint32]backends.Found{}
+// resolve reads the documents of a kind that a condition on adkmemory_search_docs selects for any of the tuples of values,
+// by their numbers.
+func resolve(tx *gorm.DB, app, user string, kind backends.Kind, match string, values [][]any) (map[uint32]backends.Found, error) {
+	var docs []docRow
+	err := union(tx, &docs, "SELECT doc, session_id, ref, seq FROM adkmemory_search_docs WHERE "+byArea+" AND "+match,
+		[]any{app, user, kind}, values)
+	if err != nil || len(docs) == 0 {
+		return nil, err
+	}
+	byRef := make(map[backends.Ref]uint32, len(docs))
+	keys := make([][]any, len(docs))
+	var sessions []string
+	for i, d := range docs {
+		byRef[backends.Ref{Kind: kind, Session: d.SessionID, ID: d.Ref}] = d.Doc
+		keys[i] = []any{d.SessionID, d.Seq}
+		if !kind.OfSession() {
+			keys[i] = []any{d.Ref}
+		}
+		sessions = append(sessions, d.SessionID)
+	}
+	out := make(map[uint32]backends.Found, len(docs))
+	put := func(f backends.Found) { out[byRef[f.Ref]] = f }
+	const bySeq = "app = ? AND user_id = ? AND session_id = ? AND seq = ?"
 	switch {
 	case kind == backends.KindMessage:
-		var rows []struct {
-			Doc    uint32
-			Stored storedMessage `gorm:"embedded"`
+		var rows []messageRow
+		if err := union(tx, &rows, "SELECT * FROM adkmemory_messages WHERE "+bySeq, []any{app, user}, keys); err != nil {
+			return nil, err
 		}
-		err := tx.Table("(?) d", docs).Select("d.doc, t.*, s.branch, s.scope").
-			Joins("JOIN adkmemory_messages t" + bySeq + stream).Scan(&rows).Error
+		streams, err := streamsOf(tx, app, user, sessions)
 		for _, r := range rows {
-			m := r.Stored.Row.message(backends.Stream{Branch: r.Stored.Branch, Scope: r.Stored.Scope})
-			out[r.Doc] = backends.Found{Ref: backends.Ref{Kind: kind, Session: m.Key.Session, ID: m.ID}, Message: &m}
+			m := r.message(streams[streamKey{r.Owner.SessionID, r.Stream}])
+			put(backends.Found{Ref: backends.Ref{Kind: kind, Session: r.Owner.SessionID, ID: m.ID}, Message: &m})
 		}
 		return out, err
 	case kind.OfSession():
-		var rows []struct {
-			Doc    uint32
-			Stored storedNote `gorm:"embedded"`
+		var rows []noteRow
+		if err := union(tx, &rows, "SELECT * FROM adkmemory_notes WHERE "+bySeq, []any{app, user}, keys); err != nil {
+			return nil, err
 		}
-		err := tx.Table("(?) d", docs).Select("d.doc, t.*, s.branch, s.scope").
-			Joins("JOIN adkmemory_notes t" + bySeq + stream).Scan(&rows).Error
+		streams, err := streamsOf(tx, app, user, sessions)
 		for _, r := range rows {
-			n := r.Stored.stored()
-			out[r.Doc] = backends.Found{Ref: backends.Ref{Kind: kind, Session: r.Stored.Row.Owner.SessionID, ID: n.ID}, Note: &n}
+			stream := streams[streamKey{r.Owner.SessionID, r.Stream}]
+			n := storedNote{Row: r, Branch: stream.Branch, Scope: stream.Scope}.stored()
+			put(backends.Found{Ref: backends.Ref{Kind: kind, Session: r.Owner.SessionID, ID: n.ID}, Note: &n})
 		}
 		return out, err
 	}
-	var rows []struct {
-		Doc uint32
-		Row entryRow `gorm:"embedded"`
-	}
-	err := tx.Table("(?) d", docs).Select("d.doc, t.*").Joins(`JOIN adkmemory_entries t
-		ON t.app = d.app AND t.user_id = d.user_id AND t.kind = d.kind AND t.entry_key = d.ref AND t.newest`).Scan(&rows).Error
+	var rows []entryRow
+	err = union(tx, &rows, "SELECT * FROM adkmemory_entries WHERE "+byEntry+" AND newest", []any{app, user, kind}, keys)
 	for _, r := range rows {
-		e := r.Row.entry()
-		out[r.Doc] = backends.Found{Ref: backends.Ref{Kind: kind, ID: e.Key}, Entry: &e}
+		e := r.entry()
+		put(backends.Found{Ref: backends.Ref{Kind: kind, ID: e.Key}, Entry: &e})
 	}
 	return out, err
+}
+
+type docRow struct {
+	Doc       uint32
+	SessionID string
+	Ref       string
+	Seq       int64
+}
+
+type streamKey struct {
+	session string
+	stream  int64
+}
+
+// streamsOf reads the streams of sessions.
+func streamsOf(tx *gorm.DB, app, user string, sessions []string) (map[streamKey]backends.Stream, error) {
+	slices.Sort(sessions)
+	var values [][]any
+	for _, id := range slices.Compact(sessions) {
+		values = append(values, []any{id})
+	}
+	var rows []streamRow
+	err := union(tx, &rows, "SELECT * FROM adkmemory_streams WHERE "+byOwner, []any{app, user}, values)
+	out := make(map[streamKey]backends.Stream, len(rows))
+	for _, r := range rows {
+		out[streamKey{r.Owner.SessionID, r.Stream}] = r.stream()
+	}
+	return out, err
+}
+
+// maxArms bounds the selects of one union; SQLite allows 500.
+const maxArms = 100
+
+// union runs a select once for each tuple of values, in few statements, and appends what they return to dest. Each of
+// them is a look-up by a whole key: a list of keys in one condition is read from end to end by a Postgres that has no
+// statistics of the table yet.
+func union[T any](tx *gorm.DB, dest *[]T, query string, with []any, values [][]any) error {
+	for chunk := range slices.Chunk(values, maxArms) {
+		var args []any
+		for _, v := range chunk {
+			args = append(append(args, with...), v...)
+		}
+		var rows []T
+		sql := query + strings.Repeat(" UNION ALL "+query, len(chunk)-1)
+		if err := tx.Raw(sql, args...).Scan(&rows).Error; err != nil {
+			return err
+		}
+		*dest = append(*dest, rows...)
+	}
+	return nil
 }
