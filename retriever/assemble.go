@@ -137,6 +137,9 @@ func (i Item) render() string {
 	if head == "" && (i.Layer == RuntimeContext || i.Layer == ToolRegistry) {
 		head = oneLine(i.Key) // keys of stored things are for machines
 	}
+	if head != "" && !startsPlain(head) {
+		head = "“" + head + "”" // what could open a heading, a fence or a list there is a quotation
+	}
 	lines := Quote(i.Text)
 	switch {
 	case len(lines) == 0:

@@ -5,6 +5,7 @@ package open
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/adkmemory/adkmemory/backends"
@@ -12,12 +13,17 @@ import (
 	"github.com/adkmemory/adkmemory/backends/sqlite"
 )
 
-// Open opens "postgres://…" or "postgresql://…" as Postgres, and "sqlite:PATH" or a plain path as a SQLite file. Any other
+// keyword is the beginning of a list of key=value as Postgres knows it.
+var keyword = regexp.MustCompile(`^\s*(host|hostaddr|port|user|password|dbname|sslmode|service|search_path|connect_timeout)\s*=`)
+
+// Open opens "postgres://…", "postgresql://…" or "host=… dbname=…" as Postgres, and "sqlite:PATH" or a plain path as a SQLite file. Any other
 // scheme is [backends.ErrInvalid]; the error does not repeat the DSN, which may hold a password.
 func Open(ctx context.Context, dsn string) (backends.Store, error) {
 	scheme, rest, hasScheme := strings.Cut(dsn, ":")
 	switch {
 	case hasScheme && (scheme == "postgres" || scheme == "postgresql"):
+		return postgres.Open(ctx, dsn)
+	case keyword.MatchString(dsn):
 		return postgres.Open(ctx, dsn)
 	case hasScheme && scheme == "sqlite":
 		return sqlite.Open(ctx, strings.TrimPrefix(rest, "//"))

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
 	"github.com/adkmemory/adkmemory/backends"
@@ -39,13 +42,19 @@ func TestOpen(t *testing.T) {
 			use(t, dsn)
 		})
 	}
-	t.Run("OPS-2 Postgres by URL", func(t *testing.T) {
+	t.Run("OPS-2 Postgres, by URL or by key=value", func(t *testing.T) {
 		t.Parallel()
 		dsn := pgtest.DSN(t)
-		if !strings.HasPrefix(dsn, "postgres") {
-			t.Skipf("the test server is not named by a URL")
-		}
 		use(t, dsn)
+		config, err := pgx.ParseConfig(dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		query := url.Values{"host": {config.Host}, "port": {strconv.Itoa(int(config.Port))}, "user": {config.User}, "password": {config.Password}, "sslmode": {"disable"}}
+		for name, value := range config.RuntimeParams {
+			query.Set(name, value)
+		}
+		use(t, "postgres:///"+config.Database+"?"+query.Encode())
 	})
 	t.Run("OPS-2 anything else is refused, without its password", func(t *testing.T) {
 		t.Parallel()
