@@ -85,7 +85,7 @@ func TestCapabilities(t *testing.T) {
 		ctx := middleware.WithSessionKey(t.Context(), backends.SessionKey{App: "a", User: "u", Session: "s"})
 		i := 0
 		for resp, err := range mem.Model(s).GenerateContent(ctx, &model.LLMRequest{}, true) {
-			if i < 5 && (resp != s.responses[i] || err != nil) || i == 5 && err != failure {
+			if i < 5 && (resp != s.responses[i] || err != nil) || i == 5 && !errors.Is(err, failure) {
 				t.Errorf("response %d: %v, %v", i, resp, err)
 			}
 			i++
