@@ -42,6 +42,10 @@ func Run(t *testing.T, open func(t testing.TB) Harness) {
 		{"Tenancy", runTenancy},
 		{"Limits", runLimits},
 		{"Concurrency", runConcurrency},
+		{"Search", runSearch},
+		{"Knowledge", runKnowledge},
+		{"Vectors", runVectors},
+		{"LibraryTenancy", runLibraryTenancy},
 	} {
 		t.Run(area.name, func(t *testing.T) {
 			t.Parallel()

@@ -99,9 +99,10 @@ func (s *Store) triplesWhere(app, user string, limit int, match func(backends.Tr
 	}
 	var out []backends.Triple
 	for _, t := range slices.Backward(l.triples) {
-		if match(t) && len(out) < limit {
+		if match(t) {
 			out = append(out, t)
 		}
 	}
-	return out
+	slices.SortStableFunc(out, func(a, b backends.Triple) int { return b.At.Compare(a.At) })
+	return out[:min(limit, len(out))]
 }
