@@ -227,7 +227,9 @@ func converse(t *testing.T, store backends.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, attack := range attacks {
+	for i, attack := range attacks {
+		// An output that never passed through ADK is not even encoded as JSON.
+		mem.AgentContext(key).RecordObservation(fmt.Sprintf("outside-%d", i), "lookup", attack)
 		said := &genai.Content{Role: genai.RoleUser, Parts: []*genai.Part{
 			{Text: attack + "\n" + padding},
 			{FileData: &genai.FileData{DisplayName: attack, MIMEType: "text/" + attack, FileURI: attack}},
