@@ -6,6 +6,7 @@ import "google.golang.org/genai"
 type Cut struct {
 	EventID string   // the first event of the tail; "" while nothing was ever cut
 	At      int      // where it was last seen
+	Gone    int      // how far behind At events were dropped all the same: late responses, with their calls
 	Kept    []string // older events (calls of recent tool outputs) that stay until the cut moves
 }
 
@@ -28,7 +29,7 @@ type Selection struct {
 	Kept       []bool           // for each content of the request
 	Tokens     int              // of what is kept
 	Cut        Cut              // for the next call
-	TailStart  int              // the oldest event of the tail: from it on everything the agent may see is kept
+	TailStart  int              // from this event on everything that the request shows is kept
 	Over       bool             // un-observed contents pass Hard; nothing was dropped for that yet
 	Forced     int              // un-observed contents dropped for Hard
 	RawLeftOut int              // tool outputs among the newest that the budget had no room for
@@ -54,7 +55,7 @@ func Select(r Request, cut Cut) Selection {
 			sel.TailStart = min(sel.TailStart, at)
 		}
 	}
-	if s.total(keep) > r.Hard {
+	if s.total(keep)+s.lead(firstTrue(keep)) > r.Hard {
 		if r.Force {
 			sel.Forced = s.force(keep)
 		} else {
@@ -75,8 +76,16 @@ func Select(r Request, cut Cut) Selection {
 				sel.Kept[j] = true
 			}
 			kept += u.size()
+			continue
+		}
+		for _, from := range r.Sources[u.first:u.end] {
+			if n := len(from); n > 0 { // a late response stands beside a call from before the tail, and went with it
+				s.gone = max(s.gone, int(from[n-1])+1)
+			}
 		}
 	}
+	sel.TailStart = max(sel.TailStart, s.gone)
+	sel.Cut.Gone = max(0, s.gone-sel.Cut.At)
 	sel.Contents = r.Contents
 	if kept < len(r.Contents) {
 		sel.Contents = make([]*genai.Content, 0, kept)
@@ -93,6 +102,7 @@ type selector struct {
 	Request
 	units      []unit
 	rawLeftOut int
+	gone       int // the event behind the newest one that was dropped, at this call or before
 }
 
 // stays reports whether a unit is kept when the tail begins at the given one.
@@ -124,8 +134,8 @@ func (s *selector) droppable(keep []bool) bool {
 // force drops the oldest units that are not pinned until the rest is within the hard limit. It counts the contents that
 // no note covers.
 func (s *selector) force(keep []bool) int {
-	forced, total := 0, s.total(keep)
-	for i := 0; i < len(keep) && total > s.Hard; i++ {
+	forced, total, first := 0, s.total(keep), firstTrue(keep)
+	for i := first; i < len(keep) && total+s.lead(first) > s.Hard; i++ {
 		u := s.units[i]
 		if !keep[i] || u.is(pinned) {
 			continue
@@ -134,6 +144,9 @@ func (s *selector) force(keep []bool) int {
 		total -= s.count(i)
 		if u.is(fresh) {
 			forced += u.size()
+		}
+		if i == first {
+			first = firstTrue(keep)
 		}
 	}
 	return forced

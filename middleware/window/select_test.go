@@ -267,6 +267,25 @@ func TestSelectCut(t *testing.T) {
 			t.Errorf("kept %q, cut %+v", got, sel.Cut)
 		}
 	})
+	t.Run("CTX-9 what left is not counted to the tail, a late response neither", func(t *testing.T) {
+		t.Parallel()
+		w := newTalk("u10* c10* r50* m10* u10* m10* u10")
+		w.sources[2] = []int32{5} // the response came after the second user text
+		w.sources[5] = []int32{6}
+		w.sources[6] = []int32{7}
+		w.sources[3], w.sources[4] = []int32{2}, []int32{3}
+		w.events = append(w.events, w.events[6])
+		w.observed[6] = true
+		sel := window.Select(w.request(80, 80), window.Cut{})
+		if got := w.kept(sel); got != "u10* m10* u10" || sel.TailStart != 6 {
+			t.Errorf("kept %q, tail from %d", got, sel.TailStart)
+		}
+		r := w.request(80, 80)
+		r.Contents, r.Sources = r.Contents[4:], r.Sources[4:] // the next request has not even the contents
+		if next := window.Select(r, sel.Cut); next.TailStart != 6 {
+			t.Errorf("the next tail is from %d", next.TailStart)
+		}
+	})
 	t.Run("BUD-4 each content is counted at most once", func(t *testing.T) {
 		t.Parallel()
 		w := newTalk("u10* c10* r10* m10* u10* d10* q10* m10* u10* m10* u10")

@@ -57,6 +57,7 @@ func (s *selector) begin(cut *Cut) int {
 			return 0
 		}
 	}
+	s.gone = cut.At + cut.Gone
 	start := len(s.units)
 	for i, u := range slices.Backward(s.units) {
 		if u.at >= 0 && u.at < cut.At {
@@ -153,7 +154,7 @@ func (s *selector) markRecent() int {
 
 // lead is what the user text costs that has to stand before a selection that begins with unit i.
 func (s *selector) lead(i int) int {
-	if a := s.anchor(i); a >= 0 && !s.units[a].is(pinned|fresh) {
+	if a := s.anchor(i); a >= 0 {
 		return s.count(a)
 	}
 	return 0
