@@ -27,6 +27,8 @@ type job struct {
 	streams []streamBacklog
 	upTo    int    // the last event before which all is observed once the job is done; -1 without an ADK session
 	upToID  string // its id
+
+	contents bool // ids are made of contents, for want of an ADK session
 }
 
 type streamBacklog struct {
@@ -35,6 +37,10 @@ type streamBacklog struct {
 	messages []backends.Message // contiguous, oldest first
 	prints   []string           // their fingerprints
 }
+
+// maxJobBytes bounds the copies that wait for the background: a few images are larger than a whole conversation of text.
+// What is past it is left to the next trigger.
+const maxJobBytes = 64 << 20
 
 // backlog copies the un-observed messages of the session, streams with the most first, until what is left is below the
 // threshold again. With a single stream that is all of them. The caller holds the session's lock.
@@ -47,11 +53,11 @@ func (m *Middleware) backlog(j *job, s *sessionState, events window.Events) {
 	}
 	slices.SortFunc(streams, func(a, b backends.Stream) int { return s.streams[b].pending - s.streams[a].pending })
 	own, withoutSession := events.(contentEvents)
-	left := s.pending()
+	left, size := s.pending(), 0
 	j.upTo = s.seen - 1
 	for _, stream := range streams {
 		st := s.streams[stream]
-		if left <= m.cfg.MessageTokenThreshold/2 {
+		if left <= m.cfg.MessageTokenThreshold/2 || size > maxJobBytes {
 			j.upTo = min(j.upTo, st.last) // not quite the first un-observed message, but surely before it
 			continue
 		}
@@ -63,6 +69,10 @@ func (m *Middleware) backlog(j *job, s *sessionState, events window.Events) {
 			if !window.IsMessage(e) || window.StreamOf(e) != stream {
 				continue
 			}
+			if size > maxJobBytes {
+				j.upTo = min(j.upTo, i-1)
+				break
+			}
 			msg, mark := toMessage(e, index, m.eventTokens(e))
 			if withoutSession {
 				mark = own.prints[i]
@@ -70,13 +80,14 @@ func (m *Middleware) backlog(j *job, s *sessionState, events window.Events) {
 			if msg.Time.IsZero() {
 				msg.Time = m.deps.Now().Truncate(backends.TimePrecision)
 			}
+			size += len(msg.Text) + len(msg.Content)
 			b.messages = append(b.messages, msg)
 			b.prints = append(b.prints, mark)
 			index++
 		}
 		j.streams = append(j.streams, b)
 	}
-	if withoutSession {
+	if j.contents = withoutSession; withoutSession {
 		j.upTo = -1
 	}
 	j.upToID = eventID(events, j.upTo)
@@ -246,7 +257,7 @@ func (m *Middleware) observe(ctx context.Context, key backends.SessionKey, s *se
 		c.Messages = batch.messages
 	}
 	commitCtx, commit := m.telemetry.start(ctx, stageCommit, key, trace.SpanContext{})
-	o, err := m.commit(commitCtx, key, c)
+	o, err := m.commit(commitCtx, key, j, c)
 	commit.end(err)
 	if err != nil {
 		return to, fmt.Errorf("commit: %w", err)
@@ -259,12 +270,13 @@ func (m *Middleware) observe(ctx context.Context, key backends.SessionKey, s *se
 	return to, nil
 }
 
-// commit stores a note. A message whose id is stored already, although the cursor is where it was, is another message of
-// the same id: ids came from contents, or began anew with a session. It is stored under an id of its own then; a conflict
-// for ever would keep the stream from being observed.
-func (m *Middleware) commit(ctx context.Context, key backends.SessionKey, c backends.Commit) (backends.Observation, error) {
+// commit stores a note. Without an ADK session, ids come from contents: one that is stored already, although the cursor
+// is where it was, belongs to another message that says the same. It is stored under an id of its own then; a conflict for
+// ever would keep the session from being observed. An event's id is its own, so there the conflict stands: the view of
+// the session was an old one.
+func (m *Middleware) commit(ctx context.Context, key backends.SessionKey, j job, c backends.Commit) (backends.Observation, error) {
 	o, err := m.deps.Store.Commit(ctx, key, c)
-	if !errors.Is(err, backends.ErrConflict) || len(c.Messages) == 0 {
+	if !errors.Is(err, backends.ErrConflict) || !j.contents || len(c.Messages) == 0 {
 		return o, err
 	}
 	snap, loadErr := m.deps.Store.Load(ctx, key, backends.Stamp{})

@@ -66,7 +66,7 @@ func openDatabase(ctx context.Context, dsn string) (database, error) {
 // replica is one process of the application: sessions and memory in one database.
 type replica struct {
 	store    database
-	sessions *adksession.Service
+	sessions session.Service
 	mem      *middleware.Middleware
 	runner   *runner.Runner
 }
@@ -76,14 +76,14 @@ func newReplica(ctx context.Context, dsn string, threshold int) (*replica, error
 	if err != nil {
 		return nil, err
 	}
-	return newReplicaOn(ctx, store, threshold, middleware.Deps{Store: store})
-}
-
-func newReplicaOn(ctx context.Context, store database, threshold int, deps middleware.Deps) (*replica, error) {
 	sessions, err := adksession.New(ctx, store.DB(), adksession.Config{})
 	if err != nil {
 		return nil, err
 	}
+	return newReplicaOn(ctx, store, sessions, threshold, middleware.Deps{Store: store})
+}
+
+func newReplicaOn(ctx context.Context, store database, sessions session.Service, threshold int, deps middleware.Deps) (*replica, error) {
 	deps.Logger = slog.New(slog.DiscardHandler)
 	mem, err := middleware.New(
 		middleware.Config{Enabled: true, Extractive: deps.Observer == nil, MessageTokenThreshold: threshold, ObservationTokenThreshold: 600, MaxMessageTokenBudget: 2000},
@@ -158,5 +158,3 @@ func child() int {
 	}
 	return 0
 }
-
-var _ session.Service = (*adksession.Service)(nil)

@@ -16,6 +16,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/adkmemory/adkmemory/backends"
+	"github.com/adkmemory/adkmemory/backends/adksession"
 	"github.com/adkmemory/adkmemory/backends/gormstore/gormtest"
 	"github.com/adkmemory/adkmemory/backends/pgtest"
 	"github.com/adkmemory/adkmemory/middleware"
@@ -86,7 +87,12 @@ func doomed() int {
 			return 1
 		}
 	}
-	r, err := newReplicaOn(ctx, store, 200, middleware.Deps{
+	sessions, err := adksession.New(ctx, store.DB(), adksession.Config{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	r, err := newReplicaOn(ctx, store, sessions, 200, middleware.Deps{
 		Store:    fatal,
 		Observer: fatalObserver{observer.NewExtractive(observer.ExtractiveConfig{}), fatal.point},
 	})

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"flag"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -109,31 +108,41 @@ func check(t *testing.T, dsn string, sessions, kills int) {
 	}()
 	messages, notes := 0, 0
 	for i := range sessions {
-		key := sessionKey(i)
-		if err := r.say(ctx, key, "That is all, thank you."); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.mem.Flush(ctx, key); err != nil {
-			t.Fatal(err)
-		}
-		got, err := r.sessions.Get(ctx, &session.GetRequest{AppName: key.App, UserID: key.User, SessionID: key.Session})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var said []string
-		for e := range got.Session.Events().All() {
-			if e.Content != nil {
-				said = append(said, e.ID)
-			}
-		}
-		observed, ranges := archive(t, r.store, key)
-		if fmt.Sprint(observed) != fmt.Sprint(said) {
-			t.Errorf("%s: %d messages were said, %d observed; they differ:\n%s\n%s", key, len(said), len(observed), said, observed)
-		}
-		messages += len(said)
+		said, ranges := checkSession(t, r, sessionKey(i))
+		messages += said
 		notes += ranges
 	}
 	t.Logf("REF-2 STO-4 %d kills, %d messages in %d sessions, each observed exactly once by %d notes", kills, messages, sessions, notes)
+}
+
+// checkSession lets the session be observed to its end and compares message by message.
+func checkSession(t *testing.T, r *replica, key backends.SessionKey) (messages, notes int) {
+	t.Helper()
+	ctx := t.Context()
+	if err := r.say(ctx, key, "That is all, thank you."); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.mem.Flush(ctx, key); err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.sessions.Get(ctx, &session.GetRequest{AppName: key.App, UserID: key.User, SessionID: key.Session})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for e := range got.Session.Events().All() {
+		if e.Content != nil {
+			said = append(said, e.ID)
+		}
+	}
+	observed, notes := archive(t, r.store, key)
+	for i := range max(len(said), len(observed)) {
+		if i >= len(said) || i >= len(observed) || said[i] != observed[i] {
+			t.Errorf("%s: %d messages were said, %d observed; they differ from message %d on", key, len(said), len(observed), i)
+			break
+		}
+	}
+	return len(said), notes
 }
 
 // archive returns the ids of the observed messages in order, and checks that the notes' ranges join without a gap.
