@@ -1,6 +1,8 @@
 package middleware
 
 import (
+	"slices"
+
 	"google.golang.org/genai"
 
 	"google.golang.org/adk/v2/session"
@@ -100,6 +102,10 @@ func mentions(sources window.Sources, event int) bool {
 
 // remember takes down what was kept, for the next request.
 func (o *memo) remember(c call, generation int, p mapped, sel window.Selection) {
+	known := 0 // contents whose sources the last memo held already
+	if p.index != nil {
+		known = len(o.kept)
+	}
 	*o = memo{}
 	if sel.Cut.EventID == "" || sel.Forced > 0 || sel.Over {
 		return
@@ -110,8 +116,12 @@ func (o *memo) remember(c call, generation int, p mapped, sel window.Selection) 
 			break
 		}
 		if sel.Kept[i] {
+			from := p.sources[i]
+			if i >= known {
+				from = slices.Clone(from) // it is a piece of a slice as long as the history
+			}
 			o.kept = append(o.kept, p.at(i))
-			o.sources = append(o.sources, p.sources[i])
+			o.sources = append(o.sources, from)
 		}
 	}
 	o.generation, o.events = generation, c.events.Len()

@@ -27,7 +27,9 @@ func (m *Middleware) section(s *sessionState, vs *viewState, v window.View, snap
 		reflections = slices.DeleteFunc(reflections, func(r backends.Reflection) bool { return inTail(r.Note, events, sel.TailStart) })
 	}
 	vs.section = prompt.Memory(reflections, observations, m.memoryBudget(scale))
-	vs.shown = headers(reflections, observations)
+	if cacheFriendly {
+		vs.shown = headers(reflections, observations)
+	}
 	vs.stamp, vs.tail, vs.fresh = snap.Stamp, sel.TailStart, true
 	return vs.section
 }

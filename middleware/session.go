@@ -44,7 +44,7 @@ type viewState struct {
 	memo    memo
 	forcing bool // the last request had messages forced out
 	section prompt.Section
-	shown   []backends.Note // headers of the notes it was made from, by Seq within each kind
+	shown   []backends.Note // cache-friendly layout: headers of the notes it was made from, by Seq within each kind
 	stamp   backends.Stamp  // the snapshot that section was made from
 	tail    int             // cache-friendly layout: the event where the tail began when section was made
 	fresh   bool            // whether section was ever made
