@@ -108,25 +108,25 @@ func (u *universe) step(s step) {
 	time.Sleep(time.Millisecond) // of the bubble's clock: turns do not come at one and the same time
 	i, p := s.process, s.what
 	switch {
-	case p < 70:
-		u.turn(i, &genai.Part{Text: u.words(1 + u.dice.n(80))})
-	case p < 76:
+	case p < 6:
 		u.late(i)
-	case p < 80:
+	case p < 10:
 		_ = u.stop(i, p%2 == 0)
 		u.start(i)
-	case p < 84:
+	case p < 14:
 		u.gate.set(false)
-	case p < 92:
+	case p < 22:
 		u.gate.set(true)
 		u.flush(i)
-	case p < 95:
-		u.faults.Store(int64(p-92) * 15)
-	case p < 96:
+	case p < 25:
+		u.faults.Store(int64(p-22) * 15)
+	case p < 26:
 		u.flush(i)
 		u.checkArchive()
-	case p < 99:
+	case p < 34 && (u.brief || p == 26):
 		u.next()
+	case p < 99:
+		u.turn(i, &genai.Part{Text: u.words(1 + u.dice.n(80))})
 	default:
 		synctest.Wait()
 	}

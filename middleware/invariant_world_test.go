@@ -46,6 +46,7 @@ type universe struct {
 	sessions     session.Service
 	replicas     []*replica
 	shape        string // of the agent tree
+	brief        bool   // whether sessions are short, as most are: the work of ADK grows with the square of their length
 	plugin       bool   // whether memory comes by the plugin
 
 	dice    *dice
