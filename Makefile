@@ -31,7 +31,7 @@ fuzz: ## Run the property and fuzz tests for longer; FUZZTIME=2m for each
 	./scripts/fuzz $(FUZZTIME)
 
 soak: ## Several processes on one Postgres, random kills, every message checked
-	$(GO) test -run TestSoak -soak -timeout 30m -v ./middleware/soak/
+	$(GO) test ./middleware/soak -run TestSoak -count=1 -timeout 30m -v -args -soak
 
 tidy: ## Check that go.mod is tidy
 	$(GO) mod tidy -diff
