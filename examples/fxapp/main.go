@@ -55,11 +55,25 @@ func main() {
 		log.Error("configuration", "error", err)
 		os.Exit(2)
 	}
-	app := application(s, log)
-	app.Run() // until SIGINT or SIGTERM
-	if app.Err() != nil {
+	if err := serve(application(s, log)); err != nil {
+		log.Error("service", "error", err)
 		os.Exit(1)
 	}
+}
+
+// serve runs the application until SIGINT or SIGTERM. Unlike fx.App.Run it listens for them before it starts, so that one
+// that comes early is not fatal either.
+func serve(app *fx.App) error {
+	ended := app.Wait()
+	start, cancel := context.WithTimeout(context.Background(), app.StartTimeout())
+	defer cancel()
+	if err := app.Start(start); err != nil {
+		return err
+	}
+	<-ended
+	stop, cancel := context.WithTimeout(context.Background(), app.StopTimeout())
+	defer cancel()
+	return app.Stop(stop)
 }
 
 func application(s Settings, log *slog.Logger) *fx.App {
