@@ -145,7 +145,7 @@ func heap() int64 {
 // talk makes one call in each of n sessions, with tool outputs of a kilobyte, and returns the last one's instruction.
 func talk(t *testing.T, mem *middleware.Middleware, n int) string {
 	t.Helper()
-	events := conversation(90, true)
+	events := conversation(60, true)
 	for i, e := range events {
 		e.ID = fmt.Sprint("m", i)
 		if r := e.Content.Parts[0].FunctionResponse; r != nil {
@@ -193,7 +193,7 @@ func TestIdleSessions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events := conversation(90, true)
+		events := conversation(60, true)
 		in := &silent{}
 		w := warm{llm: mem.Model(in), req: requestOf(events)}
 		section := func(i int) string {

@@ -17,10 +17,11 @@ import (
 // reflect condenses a session's observations once they are past the threshold, then its reflections once there are
 // enough of them. A failure is logged and counted and changes nothing.
 func (m *Middleware) reflect(ctx context.Context, key backends.SessionKey, s *sessionState, j job) {
-	if err := m.reflectOnObservations(ctx, key, s, j); err != nil {
+	snap, err := m.reflectOnObservations(ctx, key, s, j)
+	if err != nil {
 		m.reflectFault(ctx, key, err)
 	}
-	if err := m.reflectOnReflections(ctx, key, s, j); err != nil {
+	if err := m.reflectOnReflections(ctx, key, s, j, snap); err != nil {
 		m.reflectFault(ctx, key, err)
 	}
 }
@@ -39,35 +40,44 @@ func (m *Middleware) ReflectOnReflections(ctx context.Context, key backends.Sess
 	if !m.cfg.Enabled {
 		return nil
 	}
-	return m.reflectOnReflections(withoutMemory(ctx), key, m.session(key), job{})
+	return m.reflectOnReflections(withoutMemory(ctx), key, m.session(key), job{}, nil)
 }
 
 // reflectOnObservations condenses all observations of a stream, the largest stream first, until what is left of the
 // session is within the threshold and, so that terse notes are not left out of the prompt for their number, within
-// MaxObservationsInContext.
-func (m *Middleware) reflectOnObservations(ctx context.Context, key backends.SessionKey, s *sessionState, j job) error {
+// MaxObservationsInContext. It returns the notes as they were before.
+func (m *Middleware) reflectOnObservations(ctx context.Context, key backends.SessionKey, s *sessionState, j job) (*backends.Snapshot, error) {
 	snap, err := m.deps.Store.Load(ctx, key, backends.Stamp{})
 	if err != nil || snap == nil {
-		return err
+		return nil, err
 	}
 	groups, tokens, total := group(snap.Observations, func(o backends.Observation) backends.Note { return o.Note })
 	count := len(snap.Observations)
 	for _, stream := range largestFirst(tokens) {
 		if total <= m.cfg.ObservationTokenThreshold && count <= m.cfg.MaxObservationsInContext {
-			return nil
+			break
 		}
 		total -= tokens[stream]
 		count -= len(groups[stream])
 		req := reflector.Request{Observations: groups[stream], Model: m.telemetry.traced(j.model, "")}
 		if err := m.condense(ctx, key, s, j, snap.Epoch, stream, s.unshrunk, req); err != nil {
-			return err
+			return snap, err
 		}
 	}
-	return nil
+	return snap, nil
 }
 
-func (m *Middleware) reflectOnReflections(ctx context.Context, key backends.SessionKey, s *sessionState, j job) error {
-	snap, err := m.deps.Store.Load(ctx, key, backends.Stamp{})
+// reflectOnReflections is [Middleware.ReflectOnReflections]. have is what was loaded last; it costs little then to see that
+// nothing has changed since.
+func (m *Middleware) reflectOnReflections(ctx context.Context, key backends.SessionKey, s *sessionState, j job, have *backends.Snapshot) error {
+	snap, stamp := have, backends.Stamp{}
+	if have != nil {
+		stamp = have.Stamp
+	}
+	newer, err := m.deps.Store.Load(ctx, key, stamp)
+	if newer != nil {
+		snap = newer
+	}
 	if err != nil || snap == nil {
 		return err
 	}
