@@ -34,6 +34,7 @@ type crew struct {
 	mu     sync.Mutex
 	sent   map[string][]*model.LLMRequest // by agent
 	script map[string][]*genai.Content
+	first  map[string]func() // what happens before an agent's model answers
 }
 
 func newCrew(t *testing.T, change func(*middleware.Config)) *crew {
@@ -45,7 +46,7 @@ func newCrew(t *testing.T, change func(*middleware.Config)) *crew {
 	}
 	u.store = u.clean
 	u.gate.set(true)
-	c := &crew{universe: u, test: t, sent: make(map[string][]*model.LLMRequest), script: make(map[string][]*genai.Content)}
+	c := &crew{universe: u, test: t, sent: make(map[string][]*model.LLMRequest), script: make(map[string][]*genai.Content), first: make(map[string]func())}
 	cfg := middleware.Config{Enabled: true, MessageTokenThreshold: 30, MaxMessageTokenBudget: 200, HardMessageTokenLimit: 2000, FailuresBeforeFallback: -1}
 	if change != nil {
 		change(&cfg)
@@ -86,6 +87,9 @@ func (m member) Name() string { return m.name }
 
 func (m member) GenerateContent(_ context.Context, req *model.LLMRequest, _ bool) iter.Seq2[*model.LLMResponse, error] {
 	return func(yield func(*model.LLMResponse, error) bool) {
+		if f := m.c.first[m.name]; f != nil {
+			f()
+		}
 		m.c.mu.Lock()
 		m.c.sent[m.name] = append(m.c.sent[m.name], req)
 		answer := genai.NewContentFromText(m.c.words(20), genai.RoleModel)
@@ -171,15 +175,29 @@ func (c *crew) shown(name string) []string {
 	return markPattern.FindAllString(encode(c.last(name).Contents), -1)
 }
 
-// saidBy returns the marks of the messages of an agent (or "user").
-func (c *crew) saidBy(author string) []string {
+// events are those of the crew's session.
+func (c *crew) events() []*session.Event {
 	c.test.Helper()
 	got, err := c.sessions.Get(context.Background(), &session.GetRequest{AppName: c.key.App, UserID: c.key.User, SessionID: c.key.Session})
 	if err != nil {
 		c.test.Fatal(err)
 	}
+	return slices.Collect(got.Session.Events().All())
+}
+
+func (c *crew) eventIDs() []string {
+	var ids []string
+	for _, e := range c.events() {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+// saidBy returns the marks of the messages of an agent (or "user").
+func (c *crew) saidBy(author string) []string {
+	c.test.Helper()
 	var marks []string
-	for e := range got.Session.Events().All() {
+	for _, e := range c.events() {
 		if e.Author == author {
 			marks = append(marks, markPattern.FindAllString(encode(e.Content), -1)...)
 		}
@@ -216,4 +234,15 @@ func overlap(a, b []string) []string {
 		}
 	}
 	return both
+}
+
+// checkStored is checkArchive for a test without a bubble.
+func (c *crew) checkStored() {
+	c.test.Helper()
+	defer func() {
+		if r := recover(); r != nil {
+			c.test.Error(r)
+		}
+	}()
+	c.checkArchive()
 }
