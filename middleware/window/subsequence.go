@@ -11,11 +11,11 @@ func common(n, m int, same func(i, j int) bool, pair func(i, j int)) {
 	var trace [][]int32
 	offset := maxEdits + 1
 	reach := make([]int32, 2*offset+1)
-	bestK, best, edits := 0, -1, 0
+	bestK, edits := 0, 0
 search:
 	for d := 0; d <= maxEdits; d++ {
 		edits = d
-		best = -1
+		best := -1
 		for k := -d; k <= d; k += 2 {
 			i := 0
 			switch {
