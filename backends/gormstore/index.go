@@ -12,11 +12,8 @@ import (
 	"github.com/adkmemory/adkmemory/backends/fulltext"
 )
 
-// Databases bound the parameters of a statement; it must stay below the lowest of these bounds.
-const (
-	readTerms   = 4000
-	writeBlocks = 1000
-)
+// writeBlocks bounds the blocks of a statement, because databases bound its parameters.
+const writeBlocks = 1000
 
 // area implements [fulltext.Blocks] for one kind of one user, in a transaction.
 type area struct {
@@ -55,25 +52,21 @@ func (a area) SetStats(_ context.Context, s fulltext.Stats) error {
 // Read implements [fulltext.Blocks].
 func (a area) Read(_ context.Context, terms []string, open bool) ([]fulltext.Block, error) {
 	var out []fulltext.Block
-	collect := func(b fulltext.Block) error {
-		out = append(out, b)
-		return nil
-	}
+	match := byArea + " AND term = ?"
 	if open {
-		for chunk := range slices.Chunk(terms, readTerms) {
-			if err := a.each(byArea+" AND term IN ? AND block = ?", a.args(chunk, fulltext.OpenBlock), collect); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
+		match += " AND block = ?"
 	}
 	for chunk := range slices.Chunk(terms, maxArms) { // see union
 		var with []any
 		for _, t := range chunk {
-			with = append(with, a.args(t)...)
+			if with = append(with, a.args(t)...); open {
+				with = append(with, fulltext.OpenBlock)
+			}
 		}
-		const match = byArea + " AND term = ?"
-		err := a.each(match+strings.Repeat(" UNION ALL "+selectBlocks+match, len(chunk)-1), with, collect)
+		err := a.each(match+strings.Repeat(" UNION ALL "+selectBlocks+match, len(chunk)-1), with, func(b fulltext.Block) error {
+			out = append(out, b)
+			return nil
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -53,10 +53,10 @@ func (c *caller) GenerateContent(_ context.Context, req *model.LLMRequest, _ boo
 // call runs an agent whose model calls the tool with args in the session.
 func call(t *testing.T, store recall.Store, cfg recall.Config, key backends.SessionKey, args map[string]any) (recall.Result, *caller) {
 	t.Helper()
-	return callWith(t, t.Context(), store, cfg, key, args)
+	return callWith(t.Context(), t, store, cfg, key, args)
 }
 
-func callWith(t *testing.T, ctx context.Context, store recall.Store, cfg recall.Config, key backends.SessionKey, args map[string]any) (recall.Result, *caller) {
+func callWith(ctx context.Context, t *testing.T, store recall.Store, cfg recall.Config, key backends.SessionKey, args map[string]any) (recall.Result, *caller) {
 	t.Helper()
 	tl, err := recall.New(store, cfg)
 	if err != nil {
@@ -244,7 +244,7 @@ func TestRecall(t *testing.T) {
 		t.Parallel()
 		s := inmemory.New()
 		observe(t, s, key("parent"), main, "note1", "The parent's parcel.")
-		res, _ := callWith(t, middleware.WithSessionKey(t.Context(), key("parent")), s, recall.Config{}, key("child"), map[string]any{"query": "parcel"})
+		res, _ := callWith(middleware.WithSessionKey(t.Context(), key("parent")), t, s, recall.Config{}, key("child"), map[string]any{"query": "parcel"})
 		if got := texts(res); !strings.Contains(got, "The parent's parcel.") {
 			t.Errorf("found %s", got)
 		}

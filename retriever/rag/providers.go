@@ -66,7 +66,7 @@ var _ Embedder = OpenAI{}
 
 func (o OpenAI) name() string {
 	if o.Name == "" {
-		return string(openai.EmbeddingModelTextEmbedding3Small)
+		return openai.EmbeddingModelTextEmbedding3Small
 	}
 	return o.Name
 }
