@@ -176,10 +176,16 @@ func runSearch(t *testing.T, open func(testing.TB) Harness) {
 			s := play(t, h.Store, keyOf("s"))
 			s.observe(backends.Stream{}, 1)
 			s.observe(backends.Stream{}, 1)
+			note := backends.Ref{Kind: backends.KindObservation, Session: "s", ID: "note1"}
+			must(t, l.PutVectors(ctx(), "app", "user", []backends.Vector{{Ref: note, Model: "m", Values: []float32{1}}}))
 			c := s.reflection(1, "note1", "note2")
 			c.Discard = true
 			_, err := l.Condense(ctx(), s.key, c)
 			must(t, err)
+			near, err := l.NearestVectors(ctx(), backends.VectorQuery{App: "app", User: "user", Model: "m", Values: []float32{1}})
+			if err != nil || len(near) > 0 {
+				t.Errorf("its vector is left: %v, %v", near, err)
+			}
 			got := found(t, l, backends.SearchQuery{Text: "note reflection", Kinds: []backends.Kind{backends.KindObservation, backends.KindReflection}})
 			same(t, "found", got, []string{"reflection/s/note3"})
 		}},

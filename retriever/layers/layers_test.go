@@ -96,8 +96,11 @@ func TestTools(t *testing.T) {
 	t.Run("RET-6 tools that match any word are items, those that match more first", func(t *testing.T) {
 		t.Parallel()
 		l := layers.Tools(layers.NewToolRegistryAdapter(tools()))
-		got := retrieve(t, l, "Please mail me the weather of the city!", backends.SessionKey{})
+		got := retrieve(t, l, "The weather of the city, please, by mail!", backends.SessionKey{})
 		if keys(got) != "send_mail get_weather" || got[0].Text != "Sends an e-mail about the City weather" {
+			t.Errorf("got %+v", got)
+		}
+		if got = retrieve(t, l, "book city weather", backends.SessionKey{}); keys(got) != "get_weather send_mail book_flight" {
 			t.Errorf("got %+v", got)
 		}
 		if got = retrieve(t, l, "nothing of the kind", backends.SessionKey{}); len(got) != 0 {
