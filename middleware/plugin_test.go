@@ -20,7 +20,7 @@ func TestPlugin(t *testing.T) {
 
 	t.Run("OBS-1 BUD-4 the plugin alone observes, injects and trims", func(t *testing.T) {
 		t.Parallel()
-		a := newApp(t, talker(), with(plugged))
+		a := newApp(t, talker(), with(plugged), with(func(c *appConfig) { c.cfg.MaxMessageTokenBudget = 2000 }))
 		for i := range 150 {
 			a.say(fact(i))
 		}
@@ -30,7 +30,7 @@ func TestPlugin(t *testing.T) {
 		if !strings.Contains(systemOf(req), prompt.MemoryHeading) {
 			t.Error("the prompt has no memory section")
 		}
-		if got := len(req.Contents); got >= 200 || got < 10 {
+		if got := len(req.Contents); got >= 80 || got < 10 {
 			t.Errorf("%d of 301 contents were sent", got)
 		}
 		if s := a.mem.Stats(); s.Observations == 0 || s.LoadFailures != 0 || s.Panics != 0 {
