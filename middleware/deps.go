@@ -86,6 +86,11 @@ type Deps struct {
 	TracerProvider trace.TracerProvider
 	MeterProvider  metric.MeterProvider
 
+	// Stored, if set, is told of every note once it is stored, in the background, with the messages that an observation
+	// covers (nil for a reflection, or without an archive). It is how notes and messages reach an embedding or graph
+	// buffer. It should return at once; a panic is logged and counted.
+	Stored func(ctx context.Context, key backends.SessionKey, note backends.Note, messages []backends.Message)
+
 	// WaitGroup, if set, counts the background from Start until it is drained.
 	WaitGroup *sync.WaitGroup
 

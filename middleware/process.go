@@ -266,8 +266,15 @@ func (m *Middleware) observe(ctx context.Context, key backends.SessionKey, s *se
 		m.telemetry.metrics.lag.record(time.Since(j.begin).Seconds())
 	}
 	m.stats.observations.Add(1)
+	m.stored(ctx, key, o.Note, c.Messages)
 	a.wrote(o.Note, 0, len(batch.messages), batch.tokens())
 	return to, nil
+}
+
+func (m *Middleware) stored(ctx context.Context, key backends.SessionKey, note backends.Note, messages []backends.Message) {
+	if m.deps.Stored != nil {
+		m.safely(ctx, func() { m.deps.Stored(ctx, key, note, messages) })
+	}
 }
 
 // commit stores a note. Without an ADK session, ids come from contents: one that is stored already, although the cursor

@@ -151,6 +151,7 @@ func (m *Middleware) condense(ctx context.Context, key backends.SessionKey, s *s
 	delete(unshrunk, stream)
 	s.mu.Unlock()
 	m.stats.reflections.Add(1)
+	m.stored(ctx, key, stored.Note, nil)
 	a.wrote(stored.Note, stored.Generation, len(sources), total)
 	return nil
 }
