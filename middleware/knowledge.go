@@ -48,7 +48,14 @@ func (m *Middleware) retrieve(ctx context.Context, key backends.SessionKey, quer
 			text = strings.Join(texts, "\n\n")
 		})
 	}()
-	return func() string { return <-done }
+	return func() string {
+		select {
+		case text := <-done:
+			return text
+		case <-ctx.Done():
+			return ""
+		}
+	}
 }
 
 // query is the latest user message: the one that began the invocation, or the newest text that a user wrote.

@@ -30,7 +30,7 @@ func toMessage(e *session.Event, index int64, tokens int) (backends.Message, str
 	}
 	mark := hash(e.Author, fill(&m, content))
 	if backends.ValidateID("message id", m.ID) != nil {
-		m.ID = "event-" + mark
+		m.ID = "event-" + hash(mark, []byte(m.Time.String()+strconv.FormatInt(index, 10)))
 	}
 	return m, mark
 }

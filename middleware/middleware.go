@@ -163,7 +163,7 @@ func (m *Middleware) writers() error {
 	}
 	m.breaker = gobreaker.NewCircuitBreaker[observer.Note](gobreaker.Settings{
 		Name:         "adkmemory",
-		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
+		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) || errors.Is(err, observer.ErrNoModel) },
 		IsSuccessful: func(err error) bool { return err == nil || errors.Is(err, observer.ErrRejected) },
 	})
 	return nil

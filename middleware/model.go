@@ -87,7 +87,10 @@ func skipsMemory(ctx context.Context) bool { return ctx.Value(noMemoryKey{}) != 
 // unwrap returns the model beneath any memory middleware.
 func unwrap(llm model.LLM) model.LLM {
 	for {
-		w, ok := llm.(interface{ Unwrap() model.LLM })
+		w, ok := llm.(interface {
+			Unwrap() model.LLM
+			memory() *Middleware
+		})
 		if !ok {
 			return llm
 		}

@@ -154,19 +154,27 @@ func (m *Middleware) prepared(ctx context.Context, req *model.LLMRequest) (turn,
 // scopeOf finds the isolation scope in which an agent runs, which a callback's context does not tell: that of the newest
 // event of its own on the same branch, or of the newest delegation to it.
 func scopeOf(events window.Events, name, branch string) string {
+	done := make(map[string]bool)
 	for i := events.Len() - 1; i >= 0; i-- {
 		e := events.At(i)
 		if e == nil || e.Branch != branch && e.Branch != "" {
 			continue
 		}
-		if e.Author == name {
+		if e.Content != nil {
+			for _, p := range e.Content.Parts {
+				if p != nil && p.FunctionResponse != nil && p.FunctionResponse.Name == name {
+					done[p.FunctionResponse.ID] = true
+				}
+			}
+		}
+		if e.Author == name && !done[e.IsolationScope] {
 			return e.IsolationScope
 		}
 		if e.Content == nil {
 			continue
 		}
 		for _, p := range e.Content.Parts {
-			if p != nil && p.FunctionCall != nil && p.FunctionCall.Name == name {
+			if p != nil && p.FunctionCall != nil && p.FunctionCall.Name == name && !done[p.FunctionCall.ID] {
 				return p.FunctionCall.ID
 			}
 		}

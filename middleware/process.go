@@ -145,7 +145,7 @@ func (m *Middleware) observeAll(ctx context.Context, key backends.SessionKey, s 
 		j.streams[i] = b.after(snap.Cursors[b.stream])
 		total += j.streams[i].tokens()
 	}
-	if total <= m.cfg.MessageTokenThreshold {
+	if total <= m.cfg.MessageTokenThreshold/2 {
 		return false, nil // another process, or the job before this one, has observed most of it
 	}
 	epoch, stored := snap.Epoch, false
@@ -234,7 +234,7 @@ func (m *Middleware) observe(ctx context.Context, key backends.SessionKey, s *se
 	for _, msg := range batch.messages {
 		req.Messages = append(req.Messages, toObserver(msg))
 	}
-	note, err := m.write(ctx, key, s, batch.tokens(),
+	note, err := m.write(ctx, key, s, &s.failures, batch.tokens(),
 		func(ctx context.Context) (observer.Note, error) { return m.deps.Observer.Observe(ctx, req) },
 		func(ctx context.Context) (observer.Note, error) { return m.extractObserver.Observe(ctx, req) })
 	if err != nil {
@@ -303,9 +303,9 @@ type writer func(context.Context) (observer.Note, error)
 // write asks the model for a note: within ObserverTimeout, ObserverAttempts times with a growing pause, through the
 // circuit breaker. After FailuresBeforeFallback triggers that failed in a row the extractive twin writes instead, and
 // the model is asked once per trigger whether it works again.
-func (m *Middleware) write(ctx context.Context, key backends.SessionKey, s *sessionState, source int, ask, extract writer) (observer.Note, error) {
+func (m *Middleware) write(ctx context.Context, key backends.SessionKey, s *sessionState, failed *int, source int, ask, extract writer) (observer.Note, error) {
 	s.mu.Lock()
-	failures := s.failures
+	failures := *failed
 	s.mu.Unlock()
 	fallback := m.cfg.FailuresBeforeFallback > 0 && failures >= m.cfg.FailuresBeforeFallback
 	attempts := m.cfg.ObserverAttempts
@@ -328,7 +328,7 @@ func (m *Middleware) write(ctx context.Context, key backends.SessionKey, s *sess
 	switch {
 	case err == nil:
 		s.mu.Lock()
-		s.failures = 0
+		*failed = 0
 		s.mu.Unlock()
 		return note, nil
 	case ctx.Err() != nil:
@@ -339,7 +339,7 @@ func (m *Middleware) write(ctx context.Context, key backends.SessionKey, s *sess
 		return m.guarded(ctx, source, extract)
 	}
 	s.mu.Lock()
-	s.failures++
+	*failed++
 	s.mu.Unlock()
 	return note, err
 }

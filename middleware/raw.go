@@ -41,7 +41,11 @@ func (m *Middleware) sync(key backends.SessionKey, s *sessionState, events windo
 	if read > 0 {
 		for i := read; i < s.seen; i++ {
 			for _, e := range outputs(events.At(i)) {
-				m.raw.Session(key.String()).RecordObservation(e.CallID, e.Tool, e.Text)
+				c := m.raw.Session(key.String())
+				known := func(k rawobs.Entry) bool { return k.CallID == e.CallID && k.Text == e.Text }
+				if !slices.ContainsFunc(c.RecentObservations(), known) {
+					c.RecordObservation(e.CallID, e.Tool, e.Text)
+				}
 			}
 		}
 		return

@@ -126,7 +126,7 @@ func (m *Middleware) condense(ctx context.Context, key backends.SessionKey, s *s
 	ctx, a := m.telemetry.start(ctx, stageReflect, key, j.link)
 	defer func() { a.end(err) }()
 
-	note, err := m.write(ctx, key, s, total-1,
+	note, err := m.write(ctx, key, s, &s.reflectFailures, total-1,
 		func(ctx context.Context) (observer.Note, error) { return m.deps.Reflector.Reflect(ctx, req) },
 		func(ctx context.Context) (observer.Note, error) { return m.extractReflector.Reflect(ctx, req) })
 	if errors.Is(err, observer.ErrRejected) {

@@ -25,10 +25,11 @@ type sessionState struct {
 	streams    map[backends.Stream]*streamState
 	views      map[window.View]*viewState
 
-	turns      []TurnRecord            // the last ones, oldest first
-	failures   int                     // triggers in a row whose note a model failed to write
-	unshrunk   map[backends.Stream]int // observation tokens when a reflection over them was refused
-	unshrunkMR map[backends.Stream]int // the same for reflections
+	turns           []TurnRecord            // the last ones, oldest first
+	failures        int                     // triggers in a row whose note a model failed to write
+	reflectFailures int                     // the same for reflections
+	unshrunk        map[backends.Stream]int // observation tokens when a reflection over them was refused
+	unshrunkMR      map[backends.Stream]int // the same for reflections
 }
 
 // streamState is the position of a stream's cursor among the events, and what comes after it.
@@ -130,6 +131,8 @@ func (s *sessionState) erased(snap *backends.Snapshot) bool {
 		return false
 	}
 	clear(s.views)
+	clear(s.unshrunk)
+	clear(s.unshrunkMR)
 	s.turns = nil
 	s.generation++
 	return true
@@ -192,7 +195,13 @@ func find(events window.Events, stream backends.Stream, c backends.Cursor, hint 
 	last, at := -1, c.Time.Truncate(backends.TimePrecision)
 	for i := range events.Len() {
 		e := events.At(i)
-		if !window.IsMessage(e) || window.StreamOf(e) != stream || e.Timestamp.IsZero() {
+		if !window.IsMessage(e) || window.StreamOf(e) != stream {
+			continue
+		}
+		if e.Timestamp.IsZero() {
+			if fingerprint(e) == c.Fingerprint {
+				return i
+			}
 			continue
 		}
 		t := e.Timestamp.Truncate(backends.TimePrecision)
