@@ -41,6 +41,9 @@ func binaries(ctx context.Context) (string, error) {
 	return "", errMissing
 }
 
+// Installed reports whether [NewCluster] finds a Postgres without installing one.
+func Installed() bool { return find() != "" }
+
 // find looks in the PATH, then for the newest version where Debian keeps them.
 func find() string {
 	if path, err := exec.LookPath("initdb"); err == nil {
